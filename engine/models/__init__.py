@@ -1,0 +1,1 @@
+"""Records and word lists that every layer shares: frozen, slotted, without behaviour that reaches elsewhere."""

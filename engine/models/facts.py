@@ -1,0 +1,97 @@
+"""Facts that the pipeline hands to the case file, which commits them together with their audit records.
+
+A fact states what happened. The case file turns it into rows and audit records in one transaction and answers with
+a receipt; nothing counts as done before that receipt.
+"""
+
+from dataclasses import dataclass, field
+
+from engine.models.document import Failure, FoundFile, PageResult, Probe
+from engine.models.run import Counts
+
+FieldValue = int | str | bool | None
+"""What a field of an audit record may hold: no floats, no nested text from documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesFound:
+    """The enumeration met these entries, in order."""
+
+    files: tuple[FoundFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentProbed:
+    """A document opens and its pages are known; the case answers with a `ProbeDecision`."""
+
+    doc_id: int
+    probe: Probe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFailed:
+    """A document cannot be opened: it has no pages and one dead letter.
+
+    Where its pages are already known (it vanished or changed under way), every page without a terminal record
+    becomes a dead letter for the same reason.
+    """
+
+    doc_id: int
+    failure: Failure
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesDone:
+    """Pages of one document have their outcomes."""
+
+    doc_id: int
+    results: tuple[PageResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRetried:
+    """A page, or a document (`page` is None) is going to be tried again; it counts as one strike."""
+
+    doc_id: int
+    page: int | None
+    failure: Failure
+    attempt: int
+    """Which try failed, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """Something else that is evidence: a hold, a changed setting, an export, the start or the end of a run."""
+
+    event: str
+    """Name of the audit event, such as `HELD`."""
+    fields: dict[str, FieldValue] = field(default_factory=dict)
+    paused: bool | None = None
+    """New state of the case's lasting pause, or None where it does not change."""
+    checkpoint: bool = False
+    """Whether a `CHECKPOINT` must follow at once."""
+
+
+Fact = FilesFound | DocumentProbed | DocumentFailed | PagesDone | PageRetried | Noted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeDecision:
+    """What the case decided about a probed document."""
+
+    doc_id: int
+    process: bool
+    """True: its pages are to be processed. False: the same bytes are or will be accounted for by another document."""
+    duplicate_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The transaction is on disk."""
+
+    counts: Counts
+    decisions: tuple[ProbeDecision, ...] = ()
+    """One for each `DocumentProbed`, in order."""
+    new_pending: int = 0
+    """How many documents became pending with this transaction (found, or set free by a failed original)."""

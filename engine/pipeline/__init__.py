@@ -1,0 +1,1 @@
+"""The pipeline: joins source, flow, work and case into one run."""

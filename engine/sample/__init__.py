@@ -1,0 +1,1 @@
+"""The sample batch: a folder of documents, good and bad, written on demand."""

@@ -1,0 +1,1 @@
+"""Sessions: one open case, its runs and what can be done with them."""

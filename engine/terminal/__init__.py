@@ -1,0 +1,1 @@
+"""The terminal front end: the same engine without a window."""

@@ -1,0 +1,1 @@
+"""Worker processes: everything that touches the bytes of a document happens in one."""

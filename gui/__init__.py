@@ -1,0 +1,1 @@
+"""The window: PySide6 on an asyncio loop, over what `engine` exports."""

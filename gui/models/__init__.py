@@ -1,0 +1,1 @@
+"""Qt models: they know records, and neither windows nor databases."""

@@ -1,0 +1,1 @@
+"""Views: charts, tables, panels and dialogs, each over records and models."""

@@ -1,0 +1,1 @@
+"""The main window: joins views into pages and actions."""

@@ -1,0 +1,75 @@
+"""What all tests share: async tests run on the standard loop and on qasync, and nothing may be left behind.
+
+A test that is a coroutine function runs once on each loop; one marked `one_loop("asyncio")` or `one_loop("qasync")`
+only on that one.
+"""
+
+import asyncio
+import gc
+import inspect
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+LOOPS = ("asyncio", "qasync")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker that ties an async test to one loop."""
+    config.addinivalue_line("markers", "one_loop(name): run this async test on the named event loop only")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every coroutine test on each loop."""
+    if inspect.iscoroutinefunction(metafunc.function):
+        marker = metafunc.definition.get_closest_marker("one_loop")
+        metafunc.fixturenames.append("loop_name")
+        metafunc.parametrize("loop_name", marker.args if marker else LOOPS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test to its end on its loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.function):
+        return None
+    names = inspect.signature(pyfuncitem.function).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    run_on(pyfuncitem.funcargs["loop_name"], lambda: pyfuncitem.obj(**arguments))
+    return True
+
+
+def run_on(loop_name: str, main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine to its end on the named event loop, and fail where it leaves tasks behind."""
+
+    async def checked() -> Any:
+        result = await main()
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert not left, f"tasks left behind: {left}"
+        return result
+
+    if loop_name == "asyncio":
+        return asyncio.run(checked())
+    import qasync  # noqa: PLC0415  # Qt is loaded only for the tests that need it
+    from PySide6.QtWidgets import QApplication  # noqa: PLC0415
+
+    application = QApplication.instance() or QApplication([])
+    loop = qasync.QEventLoop(application, set_running_loop=False)
+    previous = asyncio.events._get_running_loop()
+    assert previous is None
+    try:
+        return loop.run_until_complete(checked())
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+@pytest.fixture(autouse=True)
+def _collect_garbage() -> Iterator[None]:
+    """Let objects that complain when they are dropped complain in the test that dropped them."""
+    yield
+    gc.collect()
