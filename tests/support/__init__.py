@@ -1,0 +1,1 @@
+"""Helpers that tests share; nothing of the program imports them."""
