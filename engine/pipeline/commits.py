@@ -1,0 +1,209 @@
+"""The commit lane: results wait here, bounded, and go into the case file in natural groups.
+
+The lane takes everything that waits as soon as the writer thread is free, up to a number of pages; it never waits
+for a group to fill, since permits come back only with the commit. Whoever puts a fact waits while the lane is full,
+so that a slow disk slows the workers without any other code. What a fact becomes is the business of `engine.case`.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from engine.errors import EngineError, StorageError
+from engine.models.facts import DocumentProbed, Fact, FilesFound, PagesDone, ProbeDecision, Receipt
+from engine.pipeline.seams import CaseStore
+
+DecisionHandler = Callable[[ProbeDecision], None]
+"""Told, after the commit, what the case decided about a probed document."""
+
+ReceiptHandler = Callable[[Receipt, list[Fact]], None]
+"""Told, after each commit, what was committed. Synchronous, and must not raise."""
+
+
+def weight_of(fact: Fact) -> int:
+    """Return how much a fact counts against the lane's bounds, in pages."""
+    match fact:
+        case PagesDone(results=results):
+            return max(1, len(results))
+        case FilesFound(files=files):
+            return max(1, len(files) // 4)
+        case _:
+            return 1
+
+
+@dataclass(slots=True)
+class _Entry:
+    fact: Fact
+    weight: int
+    decided: DecisionHandler | None = None
+    committed: asyncio.Future[Receipt] | None = None
+
+
+class CommitLane:
+    """Takes facts from many tasks and commits them in order, on the case's writer thread.
+
+    All state (`_waiting`, `_weight`, `_committing`, `_closed`, `_failure`) is changed only in synchronous methods,
+    between two awaits of `run`.
+
+    Args:
+        store: The case file.
+        writer: The one thread that may write to it.
+        on_receipt: Told after every commit.
+        max_weight: Pages that may wait before `put` does.
+        group_weight: Most pages of one transaction.
+    """
+
+    def __init__(
+        self,
+        store: CaseStore,
+        writer: Executor,
+        *,
+        on_receipt: ReceiptHandler,
+        max_weight: int = 1024,
+        group_weight: int = 400,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._on_receipt = on_receipt
+        self._max_weight = max_weight
+        self._group_weight = group_weight
+        self._waiting: deque[_Entry] = deque()
+        self._weight = 0
+        self._committing = 0
+        self._closed = False
+        self._failure: EngineError | None = None
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def __repr__(self) -> str:
+        return f"<CommitLane waiting={len(self._waiting)} weight={self._weight} committing={self._committing}>"
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is being committed."""
+        return not self._waiting and not self._committing
+
+    async def put(self, fact: Fact, *, decided: DecisionHandler | None = None) -> None:
+        """Hand over a fact; wait while the lane is full.
+
+        Args:
+            fact: What happened.
+            decided: Told the decision, where the fact is a `DocumentProbed`.
+
+        Raises:
+            StorageError: When the case can no longer be written.
+        """
+        while self._weight >= self._max_weight and self._failure is None:
+            self._room.clear()
+            await self._room.wait()
+        self._append(_Entry(fact, weight_of(fact), decided))
+
+    def note(self, fact: Fact) -> None:
+        """Hand over a fact without waiting; for the few that state changes of the run itself.
+
+        Raises:
+            StorageError: When the case can no longer be written.
+        """
+        self._append(_Entry(fact, weight_of(fact)))
+
+    async def commit(self, fact: Fact) -> Receipt:
+        """Hand over a fact and wait until it is on disk.
+
+        Raises:
+            StorageError: When it could not be written.
+        """
+        entry = _Entry(fact, weight_of(fact), committed=asyncio.get_running_loop().create_future())
+        self._append(entry)
+        assert entry.committed is not None  # noqa: S101  # set in the line above
+        return await entry.committed
+
+    def close(self) -> None:
+        """Let `run` end once everything that waits is committed."""
+        self._closed = True
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Commit until the lane is closed and drained.
+
+        When it is cancelled, the commit that is under way is still waited for and its receipt delivered.
+
+        Raises:
+            StorageError: When the case could not be written; everything that waited was not acknowledged.
+        """
+        while True:
+            while not self._waiting:
+                if self._closed:
+                    return
+                self._arrived.clear()
+                await self._arrived.wait()
+            await self._commit_group(self._take_group())
+
+    async def _commit_group(self, group: list[_Entry]) -> None:
+        facts = [entry.fact for entry in group]
+        loop = asyncio.get_running_loop()
+        commit = asyncio.ensure_future(loop.run_in_executor(self._writer, self._store.commit, facts))
+        cancelled: asyncio.CancelledError | None = None
+        while not commit.done():
+            try:
+                # The writer thread cannot be interrupted, and what it commits has happened: never look away.
+                await asyncio.wait([commit])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        failure = commit.exception()
+        if failure is not None:
+            self._fail(group, failure)
+            raise failure
+        self._deliver(group, facts, commit.result())
+        if cancelled is not None:
+            raise cancelled
+
+    def _append(self, entry: _Entry) -> None:
+        if self._failure is not None:
+            raise StorageError(self._failure.user_message) from self._failure
+        self._waiting.append(entry)
+        self._weight += entry.weight
+        self._arrived.set()
+
+    def _take_group(self) -> list[_Entry]:
+        group: list[_Entry] = []
+        weight = 0
+        while self._waiting and (not group or weight + self._waiting[0].weight <= self._group_weight):
+            entry = self._waiting.popleft()
+            weight += entry.weight
+            group.append(entry)
+        self._committing = len(group)
+        return group
+
+    def _deliver(self, group: list[_Entry], facts: list[Fact], receipt: Receipt) -> None:
+        self._weight -= sum(entry.weight for entry in group)
+        self._committing = 0
+        if self._weight < self._max_weight:
+            self._room.set()
+        decisions = iter(receipt.decisions)
+        for entry in group:
+            if isinstance(entry.fact, DocumentProbed):
+                decision = next(decisions)
+                if entry.decided is not None:
+                    entry.decided(decision)
+            if entry.committed is not None and not entry.committed.done():
+                entry.committed.set_result(receipt)
+        self._on_receipt(receipt, facts)
+
+    def _fail(self, group: list[_Entry], error: BaseException) -> None:
+        self._committing = 0
+        self._failure = error if isinstance(error, EngineError) else StorageError(_UNKNOWN)
+        for entry in [*group, *self._waiting]:
+            if entry.committed is not None and not entry.committed.done():
+                entry.committed.set_exception(StorageError(self._failure.user_message))
+                entry.committed.exception()  # it may have nobody waiting any more
+        self._waiting.clear()
+        self._room.set()
+
+
+_UNKNOWN = (
+    "The case could not be written because of a fault in the program. Everything acknowledged before it is kept; "
+    "the run stopped and can be resumed."
+)

@@ -1,0 +1,270 @@
+"""Probing: looks into documents ahead of the lane, so that the scheduler always has pages to admit.
+
+Bounded by the scheduler's room. A document goes through here once a run: a worker hashes it and counts its pages,
+the case decides whether its bytes are new, and its pages go to the scheduler; or its failure is committed.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from engine.models.document import (
+    DocumentRef,
+    Failure,
+    OpenDocument,
+    PageUnit,
+    Probe,
+    Span,
+    document_label,
+)
+from engine.models.facts import DocumentFailed, DocumentProbed, PageRetried, ProbeDecision
+from engine.pipeline.commits import CommitLane
+from engine.pipeline.retry import ENDS_WORKERS, RetryPolicy
+from engine.pipeline.scheduler import SpanScheduler, page_ranges
+from engine.pipeline.seams import CaseStore, Extractor
+
+PAGES_A_READ = 10_000
+"""Page numbers of a resumed document read from the case at a time."""
+
+RETRY_ROOM = 1000
+"""Documents that may wait for another try before no further ones are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    document: DocumentRef
+    resumed: bool
+    attempt: int = 1
+
+
+@dataclass(order=True, slots=True)
+class _Retry:
+    ready_s: float
+    number: int
+    item: _Item = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeHooks:
+    """What the prober asks of and tells the run."""
+
+    wait_clear: Callable[[], Awaitable[None]]
+    """Waits until nothing but the watermark holds the gate: a pause stops probing, too."""
+    concurrency: Callable[[], int]
+    """How many documents may be probed at once, now."""
+    now: Callable[[], float]
+    """The monotonic clock."""
+    on_settled: Callable[[], None]
+    """Told each time that a document left the prober."""
+
+
+class Prober:
+    """Probes documents and adds those to process to the scheduler.
+
+    The mutable state (`_in_hand`, `_waiting`, `_retries`, `_probing`) changes only in synchronous steps on the loop.
+
+    Args:
+        extractor: Looks into documents.
+        commits: Takes what was found.
+        scheduler: Takes documents whose pages are to be processed.
+        store: The case, asked for what an earlier run did to a document.
+        reader: The case's thread for reading.
+        policy: Which failures to try again.
+        hooks: The run's side.
+    """
+
+    def __init__(
+        self,
+        *,
+        extractor: Extractor,
+        commits: CommitLane,
+        scheduler: SpanScheduler,
+        store: CaseStore,
+        reader: Executor,
+        policy: RetryPolicy,
+        hooks: ProbeHooks,
+    ) -> None:
+        self._extractor = extractor
+        self._commits = commits
+        self._scheduler = scheduler
+        self._store = store
+        self._reader = reader
+        self._policy = policy
+        self._hooks = hooks
+        self._in_hand: set[int] = set()
+        self._waiting: deque[_Item] = deque()
+        self._retries: list[_Retry] = []
+        self._numbers = count()
+        self._probing = 0
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Prober in_hand={len(self._in_hand)} probing={self._probing} retries={len(self._retries)}>"
+
+    @property
+    def idle(self) -> bool:
+        """Whether no document is in hand."""
+        return not self._in_hand
+
+    @property
+    def probing(self) -> int:
+        """How many documents are being looked into now."""
+        return self._probing
+
+    def in_hand(self) -> frozenset[int]:
+        """Return the numbers of the documents that were handed over and are not yet decided."""
+        return frozenset(self._in_hand)
+
+    async def hand_over(self, document: DocumentRef, *, resumed: bool = False) -> None:
+        """Take a document as soon as there is room.
+
+        Args:
+            document: What to look into.
+            resumed: Whether an earlier run has already opened it, so that some of its pages may be done.
+        """
+        while len(self._retries) >= RETRY_ROOM:
+            self._room.clear()
+            await self._room.wait()
+        await self._scheduler.reserve()
+        self._in_hand.add(document.doc_id)
+        self._waiting.append(_Item(document, resumed))
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Probe what is handed over until cancelled.
+
+        Raises:
+            WorkerStartError: When workers can no longer be started.
+            StorageError: When the case can no longer be written.
+        """
+        async with asyncio.TaskGroup() as probes:
+            while True:
+                await self._hooks.wait_clear()
+                item = self._take()
+                if item is None:
+                    self._changed.clear()
+                    await self._wait_changed()
+                    continue
+                self._probing += 1
+                probes.create_task(self._probe(item), name=f"probe-{document_label(item.document.doc_id)}")
+
+    def failure_committed(self, doc_id: int) -> None:
+        """Let go of a document whose failure is on disk."""
+        self._in_hand.discard(doc_id)
+
+    def _take(self) -> _Item | None:
+        if self._probing >= self._hooks.concurrency():
+            return None
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._retries and self._retries[0].ready_s <= self._hooks.now():
+            self._room.set()
+            return heapq.heappop(self._retries).item
+        return None
+
+    async def _wait_changed(self) -> None:
+        delay_s = None
+        if self._retries and self._probing < self._hooks.concurrency():
+            delay_s = max(0.0, self._retries[0].ready_s - self._hooks.now())
+        if delay_s is None:
+            await self._changed.wait()
+            return
+        timer = asyncio.get_running_loop().call_later(delay_s, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            timer.cancel()
+
+    async def _probe(self, item: _Item) -> None:
+        try:
+            found = await self._extractor.probe(item.document)
+        finally:
+            self._probing -= 1
+            self._changed.set()
+        if isinstance(found, Failure):
+            await self._failed(item, found)
+        elif item.resumed:
+            await self._resume(item, found)
+        else:
+            await self._commits.put(
+                DocumentProbed(doc_id=item.document.doc_id, probe=found),
+                decided=lambda decision: self._decided(decision, item, found),
+            )
+
+    async def _failed(self, item: _Item, failure: Failure) -> None:
+        doc_id = item.document.doc_id
+        delay_s = self._policy.delay_s(failure.reason, item.attempt, lost=failure.reason in ENDS_WORKERS)
+        if delay_s is None:
+            await self._commits.put(DocumentFailed(doc_id=doc_id, failure=failure, attempt=item.attempt))
+            self._settle()
+            return
+        await self._commits.put(PageRetried(doc_id=doc_id, page=None, failure=failure, attempt=item.attempt))
+        again = replace(item, attempt=item.attempt + 1)
+        heapq.heappush(self._retries, _Retry(self._hooks.now() + delay_s, next(self._numbers), again))
+        self._changed.set()
+
+    def _decided(self, decision: ProbeDecision, item: _Item, probe: Probe) -> None:
+        if decision.process:
+            self._scheduler.add(_opened(item.document, probe), [range(1, probe.page_count + 1)])
+        self._in_hand.discard(item.document.doc_id)
+        self._settle()
+
+    async def _resume(self, item: _Item, probe: Probe) -> None:
+        """Add what an earlier run left: the pages without terminal record, those with strikes alone."""
+        doc_id = item.document.doc_id
+        decided: asyncio.Future[ProbeDecision] = asyncio.get_running_loop().create_future()
+
+        def decide(decision: ProbeDecision) -> None:
+            if not decided.done():
+                decided.set_result(decision)
+
+        await self._commits.put(DocumentProbed(doc_id=doc_id, probe=probe), decided=decide)
+        if (await decided).process:
+            loop = asyncio.get_running_loop()
+            ranges, strikes = await loop.run_in_executor(self._reader, self._left_over, doc_id)
+            document = _opened(item.document, probe)
+            self._scheduler.add(document, ranges)
+            for page, struck in strikes.items():
+                again = Span(document=document, first_page=page, page_count=1, attempt=struck + 1, alone=True)
+                self._scheduler.add_retry(again, 0.0)
+        self._in_hand.discard(doc_id)
+        self._settle()
+
+    def _left_over(self, doc_id: int) -> tuple[list[range], dict[int, int]]:
+        """Read the pages of a document without terminal record, as ranges, and strikes by page."""
+        strikes: dict[int, int] = {}
+        after = PageUnit(doc_id=doc_id, page=0)
+        while found := self._store.strikes(after, PAGES_A_READ):
+            strikes |= {unit.page: struck for unit, struck in found if unit.doc_id == doc_id and unit.page > 0}
+            after = found[-1][0]
+            if after.doc_id > doc_id:
+                break
+        ranges: list[range] = []
+        page = 0
+        while pages := self._store.pending_pages(doc_id, page, PAGES_A_READ):
+            folded = page_ranges(number for number in pages if number not in strikes)
+            if ranges and folded and ranges[-1].stop == folded[0].start:
+                ranges[-1] = range(ranges[-1].start, folded.pop(0).stop)
+            ranges += folded
+            page = pages[-1]
+        return ranges, strikes
+
+    def _settle(self) -> None:
+        self._scheduler.settle()
+        self._hooks.on_settled()
+
+
+def _opened(document: DocumentRef, probe: Probe) -> OpenDocument:
+    return OpenDocument(
+        doc_id=document.doc_id,
+        location=document.location,
+        sha256=probe.sha256,
+        page_count=probe.page_count,
+        size_bytes=probe.size_bytes,
+        mtime_ns=probe.mtime_ns,
+    )
