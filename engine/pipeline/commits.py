@@ -86,6 +86,11 @@ class CommitLane:
         """Whether nothing waits and nothing is being committed."""
         return not self._waiting and not self._committing
 
+    @property
+    def failed(self) -> bool:
+        """Whether the case can no longer be written."""
+        return self._failure is not None
+
     async def put(self, fact: Fact, *, decided: DecisionHandler | None = None) -> None:
         """Hand over a fact; wait while the lane is full.
 

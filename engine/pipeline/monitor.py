@@ -5,7 +5,7 @@ One task with one timer. The two levels of the memory hold are shares of the bud
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ import psutil
 
 from engine.flow.metrics import Metrics
 from engine.models.flow import MetricSample, StageStatistics
-from engine.models.run import PeakMemory
+from engine.models.run import PeakMemory, WorkerView
 from engine.settings import MemoryBudget
 
 SAMPLE_S = 0.25
@@ -53,19 +53,26 @@ class MemoryReading:
 
 
 class ProcessTree:
-    """Reads the resident memory of this process and its descendants. Blocking: a file or two per process."""
+    """Reads the resident memory of this process and of its workers. Blocking: a file or two per process."""
 
     def __init__(self) -> None:
         self._main = psutil.Process()
+        self._workers: dict[int, psutil.Process] = {}
 
-    def read(self) -> MemoryReading:
-        """Return the memory now; a process that ends meanwhile counts as nothing."""
+    def read(self, pids: Collection[int]) -> MemoryReading:
+        """Return the memory now; a worker that ends meanwhile counts as nothing.
+
+        The workers are named by the caller: looking for children would read every process of the machine.
+        """
+        for pid in self._workers.keys() - set(pids):
+            del self._workers[pid]
         workers = 0
-        for child in self._main.children(recursive=True):
+        for pid in pids:
             try:
-                workers += child.memory_info().rss
+                process = self._workers.get(pid) or self._workers.setdefault(pid, psutil.Process(pid))
+                workers += process.memory_info().rss
             except psutil.Error:
-                continue
+                self._workers.pop(pid, None)
         return MemoryReading(main=self._main.memory_info().rss, workers=workers)
 
 
@@ -108,6 +115,7 @@ class MonitorInputs:
     statistics: Callable[[], StageStatistics]
     pages_done: Callable[[], int]
     """Pages that got their terminal record in this run."""
+    workers: Callable[[], tuple[WorkerView, ...]]
     memory: Callable[[], MemoryBudget]
     hold_memory: Callable[[bool], None]
     """Begins (True) or ends (False) the memory hold."""
@@ -159,7 +167,8 @@ class Monitor:
             due_s = self._now() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
             lag_s = max(0.0, self._now() - due_s)
-            self._take(await loop.run_in_executor(self._thread, self._tree.read), lag_s)
+            pids = [view.pid for view in self._inputs.workers() if view.pid is not None]
+            self._take(await loop.run_in_executor(self._thread, self._tree.read, pids), lag_s)
 
     def _take(self, memory: MemoryReading, lag_s: float) -> None:
         self.memory = memory

@@ -1,0 +1,83 @@
+"""What a run notes in the audit log besides documents and pages: its start and end, holds, changed settings.
+
+Pure functions from records to facts. Fields hold no floats: times are whole milliseconds, a rate is written as text.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from engine.models.document import Posture
+from engine.models.facts import FieldValue, Noted
+from engine.models.flow import GateChange
+from engine.models.outcome import HoldCause, RunState
+from engine.models.run import Counts
+from engine.settings import Settings
+from engine.version import __version__
+
+
+def run_started(settings: Settings, posture: Posture, *, operator: str, resumed: bool) -> Noted:
+    """Note the start of a run: versions, all settings and their hash, who ran it, the posture of the workers."""
+    written = json.dumps(settings.to_json(), sort_keys=True, separators=(",", ":"))
+    return Noted(
+        event="RUN_STARTED",
+        fields={
+            "version": __version__,
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "parser": posture.parser,
+            "limits": " ".join(posture.limits),
+            "sandbox": posture.sandbox,
+            "operator": operator,
+            "settings": written,
+            "settings_sha256": hashlib.sha256(written.encode()).hexdigest(),
+            "resumed": resumed,
+        },
+    )
+
+
+def gate_changed(change: GateChange) -> Noted:
+    """Note that admission was held or released; a pause by the user lasts and is followed by a checkpoint."""
+    by_user = change.cause is HoldCause.USER
+    return Noted(
+        event="HELD" if change.held else "RELEASED",
+        fields={"cause": change.cause.value, "queue_depth": change.queue_depth},
+        paused=change.held if by_user else None,
+        checkpoint=by_user and change.held,
+    )
+
+
+def settings_changed(old: Settings, new: Settings) -> Iterator[Noted]:
+    """Note each setting that differs, with its old and its new value."""
+    for section in fields(Settings):
+        before, after = getattr(old, section.name), getattr(new, section.name)
+        for item in fields(before):
+            was, now = getattr(before, item.name), getattr(after, item.name)
+            if was != now:
+                yield Noted(
+                    event="SETTING_CHANGED",
+                    fields={"setting": f"{section.name}.{item.name}", "old": _plain(was), "new": _plain(now)},
+                )
+
+
+def reconciled(counts: Counts) -> Noted:
+    """Note the reconciliation: what was enumerated and what became of it, and whether that is all."""
+    noted: dict[str, FieldValue] = {"reconciled": counts.reconciled, "skipped": counts.skipped}
+    for kind, tally in (("documents", counts.documents), ("pages", counts.pages)):
+        noted |= {f"{kind}_{item.name}": getattr(tally, item.name) for item in fields(tally)}
+        noted[f"{kind}_pending"] = tally.pending
+    return Noted(event="RECONCILED", fields=noted)
+
+
+def run_ended(state: RunState, *, elapsed_s: float) -> Noted:
+    """Note the end of a run; a checkpoint follows."""
+    return Noted(
+        event="RUN_ENDED", fields={"state": state.value, "elapsed_ms": round(elapsed_s * 1000)}, checkpoint=True
+    )
+
+
+def _plain(value: Any) -> FieldValue:
+    return str(value) if isinstance(value, float) else value

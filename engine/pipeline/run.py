@@ -1,0 +1,391 @@
+"""The run: joins source, flow, workers and case into one pass, and brings it to an end in the right order.
+
+Start: the commit lane before any producer. End, when everything is accounted for or a stop was asked for: no new
+files, no new probes, no new admissions; the lane drains; the last facts are committed; the workers end. The case's
+counts, as of the last commit, are the only truth about what is done.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from engine.errors import EngineError
+from engine.flow.bottleneck import Bottleneck
+from engine.flow.bucket import TokenBucket
+from engine.flow.clock import Clock
+from engine.flow.gate import WatermarkGate
+from engine.flow.metrics import Metrics
+from engine.flow.permits import Permits
+from engine.flow.queue import BoundedQueue
+from engine.flow.stage import Stage
+from engine.models.document import Posture, Span, SpanReport
+from engine.models.facts import DocumentFailed, Fact, PagesDone, Receipt
+from engine.models.flow import GateChange, StageStatistics
+from engine.models.outcome import HoldCause, RunState
+from engine.models.run import Counts, RunSummary, Snapshot
+from engine.pipeline import evidence
+from engine.pipeline.commits import CommitLane
+from engine.pipeline.intake import Enumerator, Feeder
+from engine.pipeline.monitor import ActiveClock, Monitor, MonitorInputs, budget_bytes
+from engine.pipeline.probing import ProbeHooks, Prober
+from engine.pipeline.retry import RetryPolicy
+from engine.pipeline.scheduler import SpanScheduler
+from engine.pipeline.seams import CaseStore, Extractor, Source
+from engine.pipeline.text_lane import TextLane
+from engine.settings import Settings
+
+STANDING_HOLDS = frozenset(HoldCause) - {HoldCause.WATERMARK}
+"""Causes that stop every kind of work; a full queue stops only admission."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """Threads for what blocks; each is one thread, owned by the session."""
+
+    writer: Executor
+    """The only one that writes to the case."""
+    reader: Executor
+    """Reads from the case."""
+    lister: Executor
+    """Lists the source's folders."""
+    sampler: Executor
+    """Reads memory figures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInputs:
+    """What a run is given."""
+
+    store: CaseStore
+    threads: Threads
+    extractor: Extractor
+    source: Source | None
+    """None: nothing new is looked for, only what is pending is finished."""
+    settings: Settings
+    counts: Counts
+    """The case's counts before the run."""
+    operator: str
+    paused: bool
+    """Whether the case was left paused, so that the run begins held."""
+    resumed: bool
+    """Whether an earlier run of this case left something."""
+    clock: Clock
+    random: Callable[[], float]
+
+
+class Run:
+    """One pass over a case's sources.
+
+    Args:
+        inputs: What it works with.
+    """
+
+    def __init__(self, inputs: RunInputs) -> None:
+        self._inputs = inputs
+        self._now = inputs.clock.monotonic
+        self.settings = inputs.settings
+        self.counts = inputs.counts
+        self._already_done = inputs.counts.documents.terminal
+        self.metrics = Metrics(started_at_s=self._now())
+        self._clock = ActiveClock(self._now)
+        self._posture: Posture | None = None
+        self._pages_done = 0
+        self._holds: Counter[HoldCause] = Counter()
+        self._enumerating = inputs.source is not None
+        self._admitting = False
+        self._stopping = False
+        self._ended: RunState | None = None
+        self._error = ""
+        self._ending = asyncio.Event()
+        self._work_task: asyncio.Task[None] | None = None
+        self._build()
+
+    def _build(self) -> None:
+        inputs, flow = self._inputs, self.settings.flow
+        self._gate = WatermarkGate(hi=flow.hi, lo=flow.lo, clock=inputs.clock)
+        self._gate.on_change.append(self._gate_changed)
+        self._stage: Stage[Span, SpanReport] = Stage(
+            name="text",
+            queue=BoundedQueue(flow.max_queue),
+            permits=Permits(flow.permits),
+            bucket=TokenBucket(rate_per_s=flow.rate_per_s, burst=flow.burst, clock=inputs.clock),
+            gate=self._gate,
+            workers=flow.workers,
+            process=inputs.extractor.extract,
+            deliver=self._deliver,
+            weight=lambda span: span.page_count,
+            clock=inputs.clock,
+        )
+        self._bottleneck = Bottleneck(self._now)
+        self._commits = CommitLane(inputs.store, inputs.threads.writer, on_receipt=self._committed)
+        policy = RetryPolicy(random=inputs.random, killer_attempts=self.settings.worker.max_attempts)
+        self._scheduler = SpanScheduler(now=self._now, span_pages=lambda: self.settings.flow.effective_span)
+        self._lane = TextLane(
+            commits=self._commits, scheduler=self._scheduler, policy=policy, give_back=self._stage.complete
+        )
+        self._prober = Prober(
+            extractor=inputs.extractor,
+            commits=self._commits,
+            scheduler=self._scheduler,
+            store=inputs.store,
+            reader=inputs.threads.reader,
+            policy=policy,
+            hooks=ProbeHooks(
+                wait_clear=self._wait_clear,
+                concurrency=lambda: self.settings.flow.workers,
+                now=self._now,
+                on_settled=self._end_when_done,
+            ),
+        )
+        self._feeder = Feeder(inputs.store, inputs.threads.reader, self._prober)
+        self._enumerator: Enumerator | None = None
+        if inputs.source is not None:
+            self._enumerator = Enumerator(
+                inputs.source, self._commits, inputs.threads.lister, wait_clear=self._wait_clear
+            )
+        self._monitor = Monitor(
+            MonitorInputs(
+                statistics=self._stage.statistics,
+                pages_done=lambda: self._pages_done,
+                workers=inputs.extractor.views,
+                memory=lambda: self.settings.memory,
+                hold_memory=lambda hold: self._set_hold(HoldCause.MEMORY, hold),
+            ),
+            self.metrics,
+            self._clock,
+            now=self._now,
+            thread=inputs.threads.sampler,
+        )
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands."""
+        if self._ended is not None:
+            return self._ended
+        if self._stopping:
+            return RunState.STOPPING
+        if self._is_held_by(HoldCause.USER):
+            return RunState.PAUSING if self._in_flight or self._prober.probing else RunState.PAUSED
+        return RunState.RUNNING
+
+    @property
+    def _in_flight(self) -> int:
+        return self._stage.statistics().permits_held
+
+    def pause(self) -> None:
+        """Hold admission at once; what is in flight finishes. The pause outlasts the program."""
+        self._clock.pause()
+        self._set_hold(HoldCause.USER, True)
+
+    def resume(self) -> None:
+        """Let go of the pause."""
+        self._clock.resume()
+        self._set_hold(HoldCause.USER, False)
+
+    def stop(self) -> None:
+        """Admit nothing more, drain, commit and end; what is pending stays so."""
+        if self._enumerator is not None:
+            self._enumerator.stop()
+        self._stopping = True
+        self._ending.set()
+
+    def cancel(self) -> None:
+        """End without draining the queue: what workers have in hand is dropped and stays pending; results are kept."""
+        self.stop()
+        if self._work_task is not None:
+            self._work_task.cancel()
+
+    def apply(self, settings: Settings) -> None:
+        """Take over other settings; each change becomes an audit record with old and new value."""
+        for change in evidence.settings_changed(self.settings, settings):
+            self._note(change)
+        self.settings = settings
+        self._stage.apply(settings.flow)
+        self._inputs.extractor.apply(settings)
+
+    def snapshot(self) -> Snapshot:
+        """Return what there is to show now."""
+        statistics = self._stage.statistics()
+        return Snapshot(
+            state=self.state,
+            counts=self.counts,
+            enumerating=self._enumerating,
+            active_s=self._clock.active_s,
+            in_flight=statistics.permits_held,
+            stage=statistics,
+            rss_tree_bytes=self._monitor.memory.tree,
+            rss_main_bytes=self._monitor.memory.main,
+            memory_budget_bytes=budget_bytes(self.settings.memory),
+            pages_per_s=self._monitor.pages_per_s,
+            mean_pages_per_s=self._monitor.mean_pages_per_s,
+            bottleneck=self._bottleneck.explain(statistics, enumerating=self._enumerating),
+            workers=self._inputs.extractor.views(),
+            posture=self._posture,
+            error=self._error,
+        )
+
+    async def execute(self) -> RunSummary:
+        """Run until everything is accounted for, or until stopped.
+
+        Returns:
+            How it ended; an error that ended it early is in there as a sentence.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                committing = tasks.create_task(self._commits.run(), name="commits")
+                try:
+                    await self._execute()
+                finally:
+                    self._commits.close()
+                    # Whatever ended the run: results that wait are committed before the lane may be cancelled.
+                    await asyncio.wait([committing])
+        except* EngineError as group:
+            self._error = _first(group).user_message
+        finally:
+            await self._inputs.extractor.close()
+        self._ended = RunState.FINISHED if self._finished else RunState.INCOMPLETE
+        return self._summary()
+
+    async def _execute(self) -> None:
+        try:
+            self._posture = await self._inputs.extractor.start()
+            await self._begin()
+            async with asyncio.TaskGroup() as tasks:
+                self._work_task = tasks.create_task(self._work(), name="work")
+        except* EngineError as group:
+            self._error = _first(group).user_message
+        if not self._commits.failed:
+            await self._finish()
+
+    async def _begin(self) -> None:
+        assert self._posture is not None  # noqa: S101  # set by the only caller
+        started = evidence.run_started(
+            self.settings, self._posture, operator=self._inputs.operator, resumed=self._inputs.resumed
+        )
+        await self._commits.commit(started)
+        if self._inputs.paused:
+            self.pause()
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            monitor = tasks.create_task(self._monitor.run(), name="monitor")
+            lane = tasks.create_task(self._stage.run(), name="text-lane")
+            admission = tasks.create_task(self._admit(), name="admission")
+            producers = [
+                tasks.create_task(self._prober.run(), name="prober"),
+                tasks.create_task(self._feeder.run(self._end_when_done), name="feeder"),
+                tasks.create_task(self._enumerate(), name="enumerator"),
+            ]
+            await self._ending.wait()
+            self._scheduler.close()
+            for task in (*producers, admission):
+                task.cancel()
+            await asyncio.wait([*producers, admission])
+            self._stage.close()
+            await asyncio.wait([lane])
+            monitor.cancel()
+
+    async def _finish(self) -> None:
+        state = RunState.FINISHED if self._finished else RunState.INCOMPLETE
+        if state is RunState.INCOMPLETE and not self._stopping and not self._error:
+            self._error = (
+                f"{self.counts.pages.pending:,} pages of {self.counts.documents.pending:,} documents have no terminal "
+                "record although nothing is left to do. This is a fault in the program; please report it. Resume "
+                "the case to try these pages again."
+            )
+        await self._commits.commit(evidence.reconciled(self.counts))
+        await self._commits.commit(evidence.run_ended(state, elapsed_s=self._clock.elapsed_s))
+
+    @property
+    def _finished(self) -> bool:
+        return not self._enumerating and self.counts.reconciled and not self._error
+
+    async def _enumerate(self) -> None:
+        if self._enumerator is not None:
+            await self._enumerator.run()
+            if self._stopping:
+                return  # it may have been cut short: the case does not know all files yet
+        self._enumerating = False
+        self._feeder.wake()
+
+    async def _admit(self) -> None:
+        while (span := await self._scheduler.next()) is not None:
+            self._admitting = True
+            try:
+                await self._stage.admit(span)
+            finally:
+                self._admitting = False
+
+    async def _deliver(self, span: Span, report: SpanReport) -> None:
+        await self._lane.deliver(span, report)
+
+    async def _wait_clear(self) -> None:
+        await self._gate.wait_clear(STANDING_HOLDS)
+
+    def _committed(self, receipt: Receipt, facts: Sequence[Fact]) -> None:
+        self.counts = receipt.counts
+        for fact in facts:
+            if isinstance(fact, PagesDone):
+                self._pages_done += len(fact.results)
+                self._stage.complete(len(fact.results))
+            elif isinstance(fact, DocumentFailed):
+                self._prober.failure_committed(fact.doc_id)
+        if receipt.new_pending:
+            self._feeder.wake()
+        self._end_when_done()
+
+    def _end_when_done(self) -> None:
+        """End the run where nothing is left that could still produce an outcome."""
+        if (
+            not self._enumerating
+            and self._feeder.exhausted
+            and self._prober.idle
+            and self._scheduler.empty
+            and not self._admitting
+            and self._in_flight == 0
+            and self._commits.idle
+        ):
+            self._ending.set()
+
+    def _set_hold(self, cause: HoldCause, held: bool) -> None:  # noqa: FBT001  # it is the value that is set
+        if held:
+            self._gate.hold(cause)
+        else:
+            self._gate.release(cause)
+
+    def _is_held_by(self, cause: HoldCause) -> bool:
+        return any(hold.cause is cause for hold in self._gate.holds)
+
+    def _gate_changed(self, change: GateChange) -> None:
+        self.metrics.note(change)
+        if change.held:
+            self._holds[change.cause] += 1
+        self._note(evidence.gate_changed(change))
+
+    def _note(self, fact: Fact) -> None:
+        if not self._commits.failed:
+            self._commits.note(fact)
+
+    def _summary(self) -> RunSummary:
+        statistics: StageStatistics = self._stage.statistics()
+        elapsed_s = self._clock.elapsed_s
+        return RunSummary(
+            state=self.state,
+            counts=self.counts,
+            elapsed_s=elapsed_s,
+            pages_per_s=self._pages_done / elapsed_s if elapsed_s > 0 else 0.0,
+            peak_rss_bytes=self._monitor.peak,
+            max_queue_depth=statistics.max_queue_depth,
+            max_permits_held=statistics.max_permits_held,
+            holds=dict(self._holds),
+            already_done_documents=self._already_done,
+            error=self._error,
+        )
+
+
+def _first(group: BaseExceptionGroup[EngineError]) -> EngineError:
+    for error in group.exceptions:
+        return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    raise AssertionError("an exception group is never empty")

@@ -1,0 +1,168 @@
+"""The commit lane: natural groups, bounds, receipts after the commit, and what a failing disk does."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from engine.errors import StorageError
+from engine.models.document import PageResult, Probe
+from engine.models.facts import DocumentProbed, Fact, Noted, PagesDone, ProbeDecision, Receipt
+from engine.models.outcome import Method, Outcome
+from engine.models.run import Counts
+from engine.pipeline.commits import CommitLane
+
+
+class ScriptedStore:
+    """A case that commits when it is allowed to, and fails when told."""
+
+    def __init__(self) -> None:
+        self.allowed = threading.Semaphore(1_000_000)
+        self.fail_after: int | None = None
+        self.groups: list[list[Fact]] = []
+        self._begun = threading.Semaphore(0)
+
+    async def begun(self, commits: int) -> None:
+        """Wait until that many commits have begun."""
+        for _ in range(commits):
+            assert await asyncio.get_running_loop().run_in_executor(None, self._begun.acquire, True, 30)
+
+    def hold(self) -> None:
+        """Let no further commit happen until `allowed` is released."""
+        self.allowed = threading.Semaphore(0)
+
+    def commit(self, facts: Sequence[Fact]) -> Receipt:
+        """Record a group."""
+        self._begun.release()
+        assert self.allowed.acquire(timeout=30)
+        if self.fail_after is not None and len(self.groups) >= self.fail_after:
+            raise StorageError("The disk is full.")
+        self.groups.append(list(facts))
+        decisions = tuple(
+            ProbeDecision(doc_id=fact.doc_id, process=True) for fact in facts if isinstance(fact, DocumentProbed)
+        )
+        return Receipt(counts=Counts(audit_records=sum(map(len, self.groups))), decisions=decisions)
+
+    def pending_documents(self, after: int, limit: int) -> Sequence[object]:  # noqa: ARG002  # the seam's signature
+        """There are none."""
+        return ()
+
+    open_documents = pending_pages = strikes = pending_documents
+
+
+@pytest.fixture
+def writer() -> Iterator[ThreadPoolExecutor]:
+    """The one writer thread."""
+    with ThreadPoolExecutor(1, "test-writer") as executor:
+        yield executor
+
+
+def pages(doc_id: int, count: int) -> PagesDone:
+    """Return a fact about that many pages."""
+    result = PageResult(page=1, outcome=Outcome.EXTRACTED, method=Method.TEXT)
+    return PagesDone(doc_id=doc_id, results=(result,) * count)
+
+
+def lane(store: ScriptedStore, writer: ThreadPoolExecutor, receipts: list[Receipt], **bounds: int) -> CommitLane:
+    """Return a lane over a scripted case."""
+    return CommitLane(store, writer, on_receipt=lambda receipt, _: receipts.append(receipt), **bounds)  # type: ignore[arg-type]  # the scripted case has no documents
+
+
+async def test_what_waits_is_committed_as_one_group(writer: ThreadPoolExecutor) -> None:
+    """While a commit runs, everything that arrives becomes the next group."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    store.hold()
+    commits = lane(store, writer, receipts)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(commits.run())
+        await commits.put(pages(1, 2))
+        await store.begun(1)
+        for doc_id in (2, 3, 4):
+            await commits.put(pages(doc_id, 2))
+        commits.close()
+        store.allowed.release(10)
+    assert [len(group) for group in store.groups] == [1, 3]
+    assert len(receipts) == 2
+    assert commits.idle
+
+
+async def test_a_group_is_bounded_by_weight(writer: ThreadPoolExecutor) -> None:
+    """A transaction takes no more pages than its bound, and always at least one fact."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    commits = lane(store, writer, receipts, group_weight=10)
+    for doc_id in range(6):
+        await commits.put(pages(doc_id, 4))
+    await commits.put(pages(9, 100))
+    commits.close()
+    await commits.run()
+    assert [len(group) for group in store.groups] == [2, 2, 2, 1]
+
+
+async def test_put_waits_while_the_lane_is_full(writer: ThreadPoolExecutor) -> None:
+    """A slow disk slows whoever has results."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    store.hold()
+    commits = lane(store, writer, receipts, max_weight=4)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(commits.run())
+        await commits.put(pages(1, 4))
+        waiting = tasks.create_task(commits.put(pages(2, 4)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        store.allowed.release(10)
+        await waiting
+        commits.close()
+    assert len(store.groups) == 2
+
+
+async def test_decisions_reach_the_document_that_they_are_about(writer: ThreadPoolExecutor) -> None:
+    """Each probed document is told its own decision, after the commit."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    commits = lane(store, writer, receipts)
+    probe = Probe(sha256="0" * 64, page_count=1, size_bytes=1, mtime_ns=1, repaired=False)
+    decided: list[int] = []
+    for doc_id in (5, 6, 7):
+        await commits.put(
+            DocumentProbed(doc_id=doc_id, probe=probe), decided=lambda decision: decided.append(decision.doc_id)
+        )
+    assert decided == []
+    commits.close()
+    await commits.run()
+    assert decided == [5, 6, 7]
+
+
+async def test_a_failed_commit_ends_the_lane_and_wakes_everybody(writer: ThreadPoolExecutor) -> None:
+    """Nobody waits for ever on a disk that is full, and nothing is acknowledged."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    store.fail_after = 0
+    commits = lane(store, writer, receipts)
+    waiting = asyncio.ensure_future(commits.commit(Noted(event="X")))
+    with pytest.raises(StorageError, match="disk is full"):
+        await commits.run()
+    with pytest.raises(StorageError, match="disk is full"):
+        await waiting
+    with pytest.raises(StorageError, match="disk is full"):
+        await commits.put(pages(1, 1))
+    assert receipts == []
+    assert commits.failed
+
+
+async def test_a_cancelled_lane_still_delivers_the_commit_under_way(writer: ThreadPoolExecutor) -> None:
+    """What the writer thread has begun to commit is acknowledged, whatever happens to the task."""
+    store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
+    store.hold()
+    commits = lane(store, writer, receipts)
+    running = asyncio.ensure_future(commits.run())
+    await commits.put(pages(1, 1))
+    await store.begun(1)
+    running.cancel()
+    await asyncio.sleep(0)
+    assert not running.done()
+    store.allowed.release(1)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(receipts) == 1
+    assert commits.idle
