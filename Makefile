@@ -1,0 +1,57 @@
+# What people call. A machine needs Python 3.11 to 3.14 and make; the rest is set up here, in .venv beside this file.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test setup setup-dev check lock clean
+
+# Taken as it was typed: a folder's name may hold a dollar sign, and reaches the shell only through the environment.
+override FOLDER := $(value FOLDER)
+export FOLDER
+# What is run is this checkout, whatever else is installed.
+export PYTHONPATH := $(CURDIR)
+python := .venv/bin/python
+
+help:
+	@echo "make run                 open the window (without a display: work through a sample batch in the terminal)"
+	@echo "make run FOLDER=...      open it on that folder and start (without a display: in the terminal)"
+	@echo "make test                run every test; ARGS=... goes to pytest"
+	@echo "make check               check format, lint, types and import rules"
+	@echo "make setup, setup-dev    only set up .venv, for running or for the checks too"
+	@echo "make lock                make the lock files agree with pyproject.toml; needs uv"
+	@echo "make clean               remove .venv and every cache"
+
+run: setup
+	@case $$FOLDER in "~"|"~/"*) FOLDER=$$HOME$${FOLDER#"~"};; esac; \
+	exec $(python) -m gui open $${FOLDER:+"$$FOLDER"}
+
+# The window's tests draw into memory, so that they need no display and disturb none.
+test: setup-dev
+	@QT_QPA_PLATFORM=offscreen $(python) -m pytest $(ARGS)
+
+setup:
+	@sh .ci/python.sh .ci/setup.py run
+
+setup-dev:
+	@sh .ci/python.sh .ci/setup.py dev
+
+check: setup-dev
+	@echo "== Format"
+	@$(python) -m ruff format --check .
+	@echo "== Lint"
+	@$(python) -m ruff check .
+	@echo "== Types"
+	@$(python) -m mypy
+	@echo "== Import rules"
+	@$(python) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-logo
+
+# One resolution for all platforms and Pythons, wheels only: nothing is ever compiled on a user's machine. Versions
+# that still fit are kept; LOCK=--upgrade takes the newest.
+lock_command := uv pip compile pyproject.toml --universal --python-version 3.11 --only-binary :all: \
+	--generate-hashes --no-emit-index-url --no-header --quiet
+
+lock:
+	$(lock_command) $(LOCK) --output-file requirements.lock
+	$(lock_command) $(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist sample-batch
+	find engine gui tests -name __pycache__ -prune -exec rm -rf {} +
