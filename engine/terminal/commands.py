@@ -1,0 +1,136 @@
+"""The commands of the terminal and their options; what they do is elsewhere.
+
+Covers the words of the command line. Whatever a command needs beyond them is loaded when it runs, so that `--help` is
+there at once. The program's entry point, which adds the window, is in `gui.command`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.errors import ExitCode
+from engine.terminal.border import RUN_EXIT_CODES, VERIFY_EXIT_CODES, TerminalCommand, debug_option
+from engine.terminal.options import limit_options, settings_from
+from engine.version import __version__
+
+_PATH = click.Path(path_type=Path)
+_CASE_HELP = "The case file; made where it is not there. [default: a new one in the usual place]"
+_REQUEST_HELP = (
+    "Id of the request that a new case is for; with an existing case it must be that case's own. "
+    "[default: name of the folder, and the date]"
+)
+_JSON_HELP = "Print the summary as one JSON object on standard output, and everything else on standard error."
+
+
+def operator_option(command: Any) -> Any:
+    """Decorate a command's function with `--operator`."""
+    return click.option("--operator", metavar="NAME", help="Who does this, for the audit log. [default: login name]")(
+        command
+    )
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="sluicegate")
+def terminal_commands() -> None:
+    """Turn folders of PDFs into text, and prove that every page was accounted for."""
+
+
+@terminal_commands.command(cls=TerminalCommand, epilog=RUN_EXIT_CODES)
+@click.argument("sources", nargs=-1, metavar="[FOLDER|FILE]...", type=_PATH)
+@click.option("--case", metavar="FILE", type=_PATH, help=_CASE_HELP)
+@click.option("--request-id", metavar="ID", help=_REQUEST_HELP)
+@operator_option
+@click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
+@click.option("-q", "--quiet", is_flag=True, help="Show neither progress nor the final table.")
+@debug_option
+@limit_options
+def run(
+    *,
+    sources: tuple[Path, ...],
+    case: Path | None,
+    request_id: str | None,
+    operator: str | None,
+    as_json: bool,
+    quiet: bool,
+    **limits: Any,
+) -> ExitCode:
+    """Extract the text of all PDFs in folders into a case.
+
+    With an existing --case and no FOLDER, what is pending in that case is finished. Running a folder again does only
+    what is not done yet.
+
+    Ctrl+C, once, stops safely: what is in flight is finished and stored, and the case can be resumed. Twice cancels
+    that too.
+
+    Limits that are not given have the defaults shown below; settings saved in the window do not apply here.
+    """
+    settings = settings_from(limits)
+    if not sources and case is None:
+        raise click.UsageError("Name a folder to run, or a case to go on with: --case FILE.")
+    from engine.terminal import runs  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return runs.run(
+        runs.RunRequest(
+            sources=sources,
+            case=case,
+            request_id=request_id,
+            operator=operator,
+            settings=settings,
+            as_json=as_json,
+            quiet=quiet,
+        )
+    )
+
+
+@terminal_commands.command(cls=TerminalCommand)
+@click.argument("case", type=_PATH)
+@click.option("--audit", required=True, metavar="OUT.jsonl", type=_PATH, help="The file to write.")
+@operator_option
+@debug_option
+def export(*, case: Path, audit: Path, operator: str | None) -> ExitCode:
+    """Write the audit log of a CASE to a file, and verify what was written.
+
+    One JSON object a line, each chained to the one before by its SHA-256. Anybody can check the file, without this
+    program too; it holds no text of any page.
+    """
+    from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return exports.export(case, audit, operator)
+
+
+@terminal_commands.command(cls=TerminalCommand)
+@click.argument("case", type=_PATH)
+@click.argument("out_folder", type=_PATH)
+@operator_option
+@debug_option
+def text(*, case: Path, out_folder: Path, operator: str | None) -> ExitCode:
+    """Write the extracted texts of a CASE to OUT_FOLDER."""
+    from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return exports.text(case, out_folder, operator)
+
+
+@terminal_commands.command(cls=TerminalCommand, epilog=VERIFY_EXIT_CODES)
+@click.argument("file", metavar="OUT.jsonl", type=_PATH)
+@click.option("--expect-head", metavar="HEX", help="Head of the chain that was kept elsewhere, to compare with.")
+@debug_option
+def verify(*, file: Path, expect_head: str | None) -> ExitCode:
+    """Verify an exported audit log: every link, every count, and that each page has one outcome.
+
+    Whether lines were cut off at the end, or the whole log was written anew, shows only against a head that was kept
+    elsewhere: give it with --expect-head.
+    """
+    from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return exports.verify(file, expect_head)
+
+
+@terminal_commands.command(cls=TerminalCommand)
+@click.argument("folder", type=_PATH)
+@debug_option
+def sample(*, folder: Path) -> ExitCode:
+    """Write a batch of sample documents, good and bad ones, to a FOLDER, to try the program on."""
+    from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return exports.sample(folder)
