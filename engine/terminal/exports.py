@@ -1,0 +1,125 @@
+"""What is taken out of a case and checked: the audit log, the texts, a verification, and the sample batch to try it on.
+
+Covers what the terminal prints about each. How an export is written and what a verification looks at is the business of
+`engine.case`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from engine.case.verify import verify_file
+from engine.errors import CaseError, ExitCode
+from engine.models.run import VerifyReport
+from engine.sample.batch import write_sample_batch
+from engine.session import Session, open_case
+from engine.session.directories import Directories
+from engine.terminal.console import command_line, messages, output, shown
+
+T = TypeVar("T")
+
+
+def export(case: Path, audit: Path, operator: str | None) -> ExitCode:
+    """Write the audit log of a case to a file, verified.
+
+    Args:
+        case: The case file.
+        audit: The file to write.
+        operator: Who does it, or None for the login name.
+
+    Returns:
+        0, or 1 where the written file does not verify.
+
+    Raises:
+        EngineError: When the case cannot be opened or the file cannot be written.
+    """
+    report = _with_case(case, operator, lambda session: session.export_audit(audit))
+    console = output()
+    console.write_line(f"Wrote {shown(report.path)}: {report.records:,} records.")
+    console.write_line(f"Head of the chain: {report.head}")
+    _print_findings(report.verified)
+    console.write_line("Keep the head somewhere else, and anybody can check the file against it:")
+    console.write_line(command_line(["sluicegate", "verify", report.path, "--expect-head", report.head]))
+    return ExitCode.ALL_EXTRACTED if report.verified.ok else ExitCode.DEAD_LETTERS
+
+
+def text(case: Path, folder: Path, operator: str | None) -> ExitCode:
+    """Write the texts of a case to a folder.
+
+    Args:
+        case: The case file.
+        folder: The folder to write.
+        operator: Who does it, or None for the login name.
+
+    Raises:
+        EngineError: When the case cannot be opened or the texts cannot be written.
+    """
+    report = _with_case(case, operator, lambda session: session.export_text(folder))
+    output().write_line(
+        f"Wrote the texts of {report.pages:,} pages of {report.documents:,} documents to {shown(report.folder)}."
+    )
+    return ExitCode.ALL_EXTRACTED
+
+
+def verify(file: Path, expect_head: str | None) -> ExitCode:
+    """Verify an exported audit log.
+
+    Args:
+        file: The exported log.
+        expect_head: The head that was kept elsewhere, or None.
+
+    Returns:
+        0 where everything is as it should be, 1 where there are problems.
+
+    Raises:
+        EngineError: When the file cannot be read as a log at all.
+    """
+    report = verify_file(file, expect_head=expect_head)
+    console = output()
+    console.write_line(f"{shown(file)}: {report.records:,} records, head {report.head or 'none'}")
+    _print_findings(report)
+    return ExitCode.ALL_EXTRACTED if report.ok else ExitCode.DEAD_LETTERS
+
+
+def sample(folder: Path) -> ExitCode:
+    """Write the sample batch to a folder and say what is in it.
+
+    Args:
+        folder: The folder to write; made if it is not there.
+
+    Raises:
+        EngineError: When it cannot be written.
+    """
+    written = asyncio.run(write_sample_batch(folder))
+    console = output()
+    console.write_line(f"Wrote {written:,} files to {shown(folder)}.")
+    console.write_line("Try it:")
+    console.write_line(command_line(["sluicegate", "run", folder]))
+    return ExitCode.ALL_EXTRACTED
+
+
+def _print_findings(report: VerifyReport) -> None:
+    console = output()
+    for problem in report.problems:
+        console.write_line(f"Problem: {shown(problem)}", style="red")
+    for note in report.notes:
+        console.write_line(f"Note: {shown(note)}")
+    console.write_line("Verified." if report.ok else "NOT verified.", style="bold" if report.ok else "bold red")
+
+
+def _with_case(case: Path, operator: str | None, act: Callable[[Session], Awaitable[T]]) -> T:
+    """Open an existing case, do something with it and close it."""
+    if not case.exists():
+        raise CaseError(f"There is no case file {shown(case)}. Check its name.")
+
+    async def opened() -> T:
+        session = await open_case(case, directories=Directories.default(), operator=operator)
+        try:
+            if session.info.note:
+                messages().write_line(session.info.note)
+            return await act(session)
+        finally:
+            await session.close()
+
+    return asyncio.run(opened())
