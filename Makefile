@@ -21,7 +21,7 @@ help:
 
 run: setup
 	@case $$FOLDER in "~"|"~/"*) FOLDER=$$HOME$${FOLDER#"~"};; esac; \
-	exec $(python) -m gui open $${FOLDER:+"$$FOLDER"}
+	exec $(python) -m gui open $${FOLDER:+-- "$$FOLDER"}
 
 # The window's tests draw into memory, so that they need no display and disturb none.
 test: setup-dev

@@ -108,7 +108,7 @@ def install_packages(level: str) -> None:
         return
     say(f"Installing the packages that {LOCKS[level]} names into .venv; the first time they are downloaded.")
     UNFINISHED.touch()
-    pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "install"]
+    pip = [str(PYTHON), "-m", "pip", "-qq", "--disable-pip-version-check", "--no-input", "install"]
     if subprocess.run(  # noqa: S603  # our own Python and our own lock file
         [*pip, "--require-hashes", "--only-binary", ":all:", "--requirement", LOCKS[level]], cwd=CHECKOUT, check=False
     ).returncode:
