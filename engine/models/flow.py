@@ -74,6 +74,10 @@ class StageStatistics:
     """Highest queue depth seen."""
     max_permits_held: int
     """Highest number of permits held at once."""
+    workers_delivering: int = 0
+    """Those of the busy workers that wait for their result to be taken over."""
+    uncommitted: int = 0
+    """Weight whose results were handed over and whose permits are not back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
