@@ -62,6 +62,8 @@ class CaseInfo:
     """UTC, ISO 8601."""
     roots: tuple[bytes, ...]
     """Source roots that were run so far, absolute, as bytes."""
+    unfinished_sources: tuple[bytes, ...] = ()
+    """Folders and files that were asked for and not yet looked through to the end, absolute, as bytes."""
     read_only: bool = False
     paused: bool = False
     """Whether the case was paused when it was last written."""

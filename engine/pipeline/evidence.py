@@ -19,7 +19,9 @@ from engine.settings import Settings
 from engine.version import __version__
 
 
-def run_started(settings: Settings, posture: Posture, *, operator: str, resumed: bool) -> Noted:
+def run_started(
+    settings: Settings, posture: Posture, *, sources: tuple[bytes, ...], operator: str, resumed: bool
+) -> Noted:
     """Note the start of a run: versions, all settings and their hash, who ran it, the posture of the workers."""
     written = json.dumps(settings.to_json(), sort_keys=True, separators=(",", ":"))
     return Noted(
@@ -35,7 +37,18 @@ def run_started(settings: Settings, posture: Posture, *, operator: str, resumed:
             "settings": written,
             "settings_sha256": hashlib.sha256(written.encode()).hexdigest(),
             "resumed": resumed,
+            "sources": len(sources),
         },
+        sources=sources,
+    )
+
+
+def enumerated(counts: Counts) -> Noted:
+    """Note that every source was looked through to its end, and what had been met until then."""
+    return Noted(
+        event="ENUMERATED",
+        fields={"documents": counts.documents.enumerated, "skipped": counts.skipped},
+        enumerated=True,
     )
 
 
@@ -77,6 +90,11 @@ def run_ended(state: RunState, *, elapsed_s: float) -> Noted:
     return Noted(
         event="RUN_ENDED", fields={"state": state.value, "elapsed_ms": round(elapsed_s * 1000)}, checkpoint=True
     )
+
+
+def exported(what: str, *, records: int, head: str = "") -> Noted:
+    """Note an export: what was exported, how much of it, and the head of the chain that it shows."""
+    return Noted(event="EXPORTED", fields={"what": what, "count": records, "head": head})
 
 
 def _plain(value: Any) -> FieldValue:

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from engine.errors import EngineError
-from engine.flow.bottleneck import Bottleneck
+from engine.flow.bottleneck import Bottleneck, Words
 from engine.flow.bucket import TokenBucket
 from engine.flow.clock import Clock
 from engine.flow.gate import WatermarkGate
@@ -63,6 +63,8 @@ class RunInputs:
     extractor: Extractor
     source: Source | None
     """None: nothing new is looked for, only what is pending is finished."""
+    sources: tuple[bytes, ...]
+    """What the source looks through: folders and files, absolute, as bytes."""
     settings: Settings
     counts: Counts
     """The case's counts before the run."""
@@ -118,7 +120,7 @@ class Run:
             weight=lambda span: span.page_count,
             clock=inputs.clock,
         )
-        self._bottleneck = Bottleneck(self._now)
+        self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
         self._commits = CommitLane(inputs.store, inputs.threads.writer, on_receipt=self._committed)
         policy = RetryPolicy(random=inputs.random, killer_attempts=self.settings.worker.max_attempts)
         self._scheduler = SpanScheduler(now=self._now, span_pages=lambda: self.settings.flow.effective_span)
@@ -220,7 +222,7 @@ class Run:
             memory_budget_bytes=budget_bytes(self.settings.memory),
             pages_per_s=self._monitor.pages_per_s,
             mean_pages_per_s=self._monitor.mean_pages_per_s,
-            bottleneck=self._bottleneck.explain(statistics, enumerating=self._enumerating),
+            bottleneck=self._bottleneck.explain(statistics, exhausted=self._exhausted),
             workers=self._inputs.extractor.views(),
             posture=self._posture,
             error=self._error,
@@ -262,7 +264,11 @@ class Run:
     async def _begin(self) -> None:
         assert self._posture is not None  # noqa: S101  # set by the only caller
         started = evidence.run_started(
-            self.settings, self._posture, operator=self._inputs.operator, resumed=self._inputs.resumed
+            self.settings,
+            self._posture,
+            sources=self._inputs.sources,
+            operator=self._inputs.operator,
+            resumed=self._inputs.resumed,
         )
         await self._commits.commit(started)
         if self._inputs.paused:
@@ -307,6 +313,7 @@ class Run:
             await self._enumerator.run()
             if self._stopping:
                 return  # it may have been cut short: the case does not know all files yet
+            await self._commits.commit(evidence.enumerated(self.counts))
         self._enumerating = False
         self._feeder.wake()
 
@@ -338,16 +345,19 @@ class Run:
 
     def _end_when_done(self) -> None:
         """End the run where nothing is left that could still produce an outcome."""
-        if (
+        if self._exhausted and self._in_flight == 0 and self._commits.idle:
+            self._ending.set()
+
+    @property
+    def _exhausted(self) -> bool:
+        """Whether nothing waits to be admitted; what is in flight may still come back to be tried again."""
+        return (
             not self._enumerating
             and self._feeder.exhausted
             and self._prober.idle
             and self._scheduler.empty
             and not self._admitting
-            and self._in_flight == 0
-            and self._commits.idle
-        ):
-            self._ending.set()
+        )
 
     def _set_hold(self, cause: HoldCause, held: bool) -> None:  # noqa: FBT001  # it is the value that is set
         if held:
@@ -356,7 +366,7 @@ class Run:
             self._gate.release(cause)
 
     def _is_held_by(self, cause: HoldCause) -> bool:
-        return any(hold.cause is cause for hold in self._gate.holds)
+        return self._gate.is_held_by(cause)
 
     def _gate_changed(self, change: GateChange) -> None:
         self.metrics.note(change)

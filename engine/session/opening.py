@@ -1,0 +1,93 @@
+"""Opening a case: from a path to a session, with everything that stands behind it on this system."""
+
+import asyncio
+import getpass
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.case.casefile import CaseFile
+from engine.case.checkpoints import CheckpointLedger
+from engine.errors import CaseError, CaseTooNewError, SettingsError
+from engine.flow.clock import SystemClock
+from engine.pipeline.seams import Source
+from engine.session.directories import Directories, load_settings
+from engine.session.session import Parts, Session
+from engine.settings import Settings
+from engine.source.folder import FolderSource
+from engine.work.pool import WorkerPool
+
+
+async def open_case(
+    path: Path,
+    *,
+    request_id: str | None = None,
+    settings: Settings | None = None,
+    directories: Directories | None = None,
+    operator: str | None = None,
+    parts: Parts | None = None,
+) -> Session:
+    """Open a case, or begin a new one where there is no such file.
+
+    Args:
+        path: The case file.
+        request_id: The request that the case is about: needed for a new one, checked for one that exists.
+        settings: Limits and preferences, or None for the saved ones.
+        directories: Where things outside the case are kept, or None for the usual places.
+        operator: Who works with it, or None for the name of the system's user.
+        parts: What runs are made of, or None for the usual.
+
+    Raises:
+        CaseError: When the case cannot be used, or is about another request.
+        SettingsError: When the saved settings are impossible, or a new case has no request id.
+    """
+    directories = directories or Directories.default()
+    settings = settings or load_settings(directories)
+    loop = asyncio.get_running_loop()
+    case = await loop.run_in_executor(None, _open, path, request_id, CheckpointLedger(directories.checkpoints))
+    try:
+        return Session(case, settings=settings, operator=operator or operator_name(), parts=parts or usual_parts())
+    except BaseException:
+        case.close()
+        raise
+
+
+def usual_parts() -> Parts:
+    """Return what runs are made of outside tests: worker processes, folders, the real clock."""
+    return Parts(extractor=WorkerPool, source=_folder_source, clock=SystemClock(), random=random.random)
+
+
+def operator_name() -> str:
+    """Return the name of the system's user: asserted, not proved, and recorded as that."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no such user in the system's list, as in many containers
+        return "unknown"
+
+
+def _folder_source(sources: Sequence[Path]) -> Source:
+    source = FolderSource(sources)
+    source.check()
+    return source
+
+
+def _open(path: Path, request_id: str | None, ledger: CheckpointLedger) -> CaseFile:
+    if not path.exists() or path.stat().st_size == 0:
+        if not request_id:
+            raise SettingsError(
+                f"There is no case at {path} yet, and a new one needs a request id. Give one, or choose a case that "
+                "exists."
+            )
+        return CaseFile.create(path, request_id=request_id, ledger=ledger)
+    try:
+        case = CaseFile.open(path, ledger=ledger)
+    except CaseTooNewError:
+        case = CaseFile.open(path, ledger=ledger, read_only=True)
+    held = case.info().request_id
+    if request_id and request_id != held:
+        case.close()
+        raise CaseError(
+            f"The case {path} is about the request {held!r}, not {request_id!r}. Nothing was changed. Use another "
+            "case file for another request, or leave the request id out."
+        )
+    return case
