@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.errors import SourceError
+from engine.models.names import display_name
 from engine.source.entry import is_junk_folder
 
 
@@ -38,7 +39,9 @@ class Root:
             real = os.path.realpath(os.fsencode(path), strict=True)
             mode = os.stat(real).st_mode  # noqa: PTH116  # paths are bytes
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                raise SourceError(f"The source {shown(path)} is neither a folder nor a file. Choose one of these.")
+                raise SourceError(
+                    f"The source {display_name(os.fsencode(path))} is neither a folder nor a file. Choose one of these."
+                )
             folder, file = (real, None) if stat.S_ISDIR(mode) else os.path.split(real)
             if file is None:
                 os.scandir(folder).close()  # whether we may list it is better known now than halfway
@@ -82,18 +85,13 @@ def resolve(paths: Iterable[Path]) -> tuple[Root, ...]:
 def lost(root: Root) -> SourceError:
     """Return the error for a source that went away during the enumeration."""
     return SourceError(
-        f"The source {shown(root.folder)} can no longer be reached, so that not all of its files were found. "
+        f"The source {display_name(root.folder)} can no longer be reached, so that not all of its files were found. "
         "Connect it again and run the case once more: what is done stays done."
     )
 
 
-def shown(path: Path | bytes) -> str:
-    r"""Return a path for a sentence: what cannot be printed, or could mislead the eye, stands as `\u{..}`."""
-    return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in os.fsdecode(path))
-
-
 def _unusable(path: Path, error: OSError | ValueError) -> SourceError:
-    name = shown(path)
+    name = display_name(os.fsencode(path))
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return SourceError(f"The source {name} does not exist. Check its name, or connect the drive that it is on.")
     if isinstance(error, PermissionError):
