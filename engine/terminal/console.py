@@ -17,14 +17,16 @@ from typing import TextIO, cast
 from rich.console import Console
 from rich.text import Text
 
+from engine.models.names import display_name
+
 
 def shown(text: str | Path) -> str:
-    r"""Return a name as it may be shown: what cannot be printed, or would mislead the eye, stands as `\u{..}`.
+    """Return a name as it may be shown: see `engine.models.names`.
 
     Args:
         text: A path or a name, bytes that are no UTF-8 included (as surrogates).
     """
-    return "".join(letter if letter.isprintable() else f"\\u{{{ord(letter):x}}}" for letter in str(text))
+    return display_name(str(text).encode("utf-8", sys.getfilesystemencodeerrors()))
 
 
 def command_line(words: Sequence[str | Path]) -> str:

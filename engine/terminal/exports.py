@@ -13,8 +13,10 @@ from engine.case.verify import verify_file
 from engine.errors import CaseError, ExitCode
 from engine.models.run import VerifyReport
 from engine.sample.batch import write_sample_batch
-from engine.session import Session, open_case
 from engine.session.directories import Directories
+from engine.session.opening import open_case
+from engine.session.session import Session
+from engine.settings import Settings
 from engine.terminal.console import command_line, messages, output, shown
 
 T = TypeVar("T")
@@ -114,7 +116,7 @@ def _with_case(case: Path, operator: str | None, act: Callable[[Session], Awaita
         raise CaseError(f"There is no case file {shown(case)}. Check its name.")
 
     async def opened() -> T:
-        session = await open_case(case, directories=Directories.default(), operator=operator)
+        session = await open_case(case, settings=Settings(), directories=Directories.default(), operator=operator)
         try:
             if session.info.note:
                 messages().write_line(session.info.note)

@@ -8,11 +8,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import CaseError, CaseTooNewError, EngineError, ExitCode, SettingsError
+from engine.errors import CaseError, EngineError, ExitCode, SettingsError
 from engine.models.run import CaseInfo, RunSummary
-from engine.session import Session, open_case
 from engine.session.directories import Directories, default_case_path, default_request_id, remember_case
+from engine.session.opening import open_case
+from engine.session.session import Session
 from engine.settings import Settings
+from engine.source.root import resolve
 from engine.terminal.console import messages, output, shown
 from engine.terminal.progress import Progress, screen_for
 from engine.terminal.signals import SafeStop
@@ -55,16 +57,14 @@ def run(request: RunRequest) -> ExitCode:
     Raises:
         EngineError: When the case cannot be opened, or the run cannot begin.
     """
+    resolve(request.sources)  # a mistyped folder is told before a case file is made for it
     directories = Directories.default()
     case = request.case or default_case_path(directories, request.sources)
     if not request.sources and not case.exists():
         raise CaseError(f"There is no case file {shown(case)} to go on with. Check its name, or name a folder to run.")
     console = messages()
-    try:
-        end = asyncio.run(_Run(request, case, directories, Progress(screen_for(console, quiet=request.quiet))).run())
-    except asyncio.CancelledError:  # asked for twice; asyncio.run has cleaned up, and the case is closed
-        end = None
-    if end is None or end.summary is None:
+    end = asyncio.run(_Run(request, case, directories, Progress(screen_for(console, quiet=request.quiet))).run())
+    if end.summary is None:
         console.write_line(f"Nothing that was stored is lost. Go on with: {resume_command(case, request.sources)}")
         return ExitCode.STOPPED
     if request.as_json:
@@ -88,6 +88,7 @@ class _Run:
 
     async def run(self) -> RunEnd:
         """Run with the display beside it, and with signals taken as requests to stop."""
+        end: RunEnd | EngineError
         with self._stop.listening():
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._progress.follow(), name="progress")
@@ -101,7 +102,7 @@ class _Run:
             raise end
         return end
 
-    async def _run_case(self) -> RunEnd | EngineError:
+    async def _run_case(self) -> RunEnd:
         session = await self._open()
         try:
             self._check(session.info)
@@ -111,33 +112,28 @@ class _Run:
             await session.close()
 
     async def _open(self) -> Session:
-        request, existing = self._request, self._case.exists()
-        new_id = None if existing else request.request_id or default_request_id(request.sources)
+        request = self._request
+        new = not self._case.exists() or not self._case.stat().st_size
         return await open_case(
             self._case,
-            request_id=new_id,
+            # Where the case exists, its id is compared below: another id is a fault of the call, not of the case.
+            request_id=request.request_id or default_request_id(request.sources) if new else None,
             settings=request.settings,
             directories=self._directories,
             operator=request.operator,
         )
 
     def _check(self, info: CaseInfo) -> None:
-        """Refuse a case that is not the one that was meant, or that cannot be written to."""
+        """Refuse a case that is not the one that was meant."""
         asked = self._request.request_id
         if asked is not None and asked != info.request_id:
             raise SettingsError(
                 f"The case {shown(info.path)} belongs to the request {shown(info.request_id)}, not to {shown(asked)}. "
                 "Leave --request-id out to go on with it, or name another case file."
             )
-        if info.read_only:
-            raise CaseTooNewError(
-                info.note or f"The case {shown(info.path)} can only be read, so that nothing can be run."
-            )
 
     async def _run_session(self, session: Session) -> RunSummary | None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  # a coroutine that runs is in a task
-        self._stop.bind(stop=session.stop, cancel=task.cancel)
+        self._stop.bind(stop=session.stop, cancel=session.cancel)
         if self._stop.requested:
             return None
         self._progress.watch(session.snapshot)
