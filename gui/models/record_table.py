@@ -18,8 +18,10 @@ LOADING = "…"
 """Shown in a row that has not come yet."""
 
 _ASK_DELAY_MS = 40
-_MOST_BLOCKS_ASKED = 4
-"""Blocks asked for at once: what a view shows, and no more of what a fast scroll flew over."""
+_PATIENCE_MS = 5000
+"""After this time an answer is not waited for any longer."""
+_MOST_WANTED = 4
+"""Blocks that wait to be asked for: what a view shows, and no more of what a fast scroll flew over."""
 
 Index = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
@@ -30,7 +32,8 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
 
     Signals:
         requested (int, int): Records are looked at that are not here or out of date: number of the first one (from
-            1) and how many. Answer with `put_rows`, or with `drop_request` where that fails.
+            1) and how many. Answer with `put_rows`, or with `drop_request` where that fails. One request is under
+            way at a time; a new one means that the one before is answered, dropped or given up.
     """
 
     requested = Signal(int, int)
@@ -46,12 +49,13 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
         self.columns = tuple(columns)
         self._row_count = 0
         self._blocks: Blocks[Row] = Blocks()
-        # The state of asking: blocks that a view wants, in the order in which it wanted them; blocks asked for and
-        # not answered; those among them that went out of date meanwhile.
+        # The state of asking: blocks that a view wants, the newest last; the one that is asked for; whether that one
+        # went out of date before its answer came.
         self._wanted: dict[int, None] = {}
-        self._asked: set[int] = set()
-        self._outdated: set[int] = set()
+        self._asked: int | None = None
+        self._outdated = False
         self._asking = Throttle(self._ask, delay_ms=_ASK_DELAY_MS, parent=self)
+        self._patience = Throttle(self._give_up, delay_ms=_PATIENCE_MS, parent=self)
 
     @property
     def held_records(self) -> int:
@@ -76,9 +80,8 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
         self._row_count = 0
         self._blocks.clear()
         self._wanted.clear()
-        self._asked.clear()
-        self._outdated.clear()
         self._asking.drop()
+        self._settle()
         self.endResetModel()
 
     def put_rows(self, first: int, rows: Sequence[Row]) -> None:
@@ -89,22 +92,23 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
             rows: The record of that number and those after it; fewer than were asked for where there are no more.
         """
         start = first - 1
-        block = self._blocks.block_of(start)
-        self._asked.discard(block)
         fitting = rows[: max(0, self._row_count - start)]
         if fitting:
             last_column = len(self.columns) - 1
             for top, bottom in self._blocks.put(start, fitting):
                 self.dataChanged.emit(self.index(top, 0), self.index(bottom, last_column))
-        if block in self._outdated:
-            self._outdated.discard(block)
-            self._want(block)
+        block = self._blocks.block_of(start)
+        if block == self._asked:
+            again = self._outdated
+            self._settle()
+            if again:
+                self._want(block)
+            self._ask()
 
     def drop_request(self, first: int) -> None:
         """Say that a request will not be answered; its records are asked for again when they are looked at again."""
-        block = self._blocks.block_of(first - 1)
-        self._asked.discard(block)
-        self._outdated.discard(block)
+        if self._blocks.block_of(first - 1) == self._asked:
+            self._give_up()
 
     def refresh_visible(self, first: int, last: int) -> None:
         """Ask anew for what a view shows, and for everything else once it is looked at again.
@@ -116,7 +120,7 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
             last: Last visible row.
         """
         self._blocks.make_stale()
-        self._outdated.update(self._asked)
+        self._outdated = self._asked is not None
         if self._row_count:
             last = min(last, self._row_count - 1)
             for block in range(self._blocks.block_of(max(0, first)), self._blocks.block_of(last) + 1):
@@ -166,21 +170,33 @@ class RecordTable(QAbstractTableModel, Generic[Row]):
         return column.alignment if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def _want(self, block: int) -> None:
-        if block in self._asked:
+        if block == self._asked:
             return
         self._wanted.pop(block, None)
         self._wanted[block] = None
+        while len(self._wanted) > _MOST_WANTED:
+            del self._wanted[next(iter(self._wanted))]
         self._asking.ask()
 
     def _ask(self) -> None:
-        newest = list(self._wanted)[-_MOST_BLOCKS_ASKED:]
-        self._wanted.clear()
-        for block in newest:
+        while self._asked is None and self._wanted:
+            block, _ = self._wanted.popitem()
             first = block * BLOCK_ROWS
             limit = min(BLOCK_ROWS, self._row_count - first)
             if limit > 0:
-                self._asked.add(block)
+                self._asked = block
+                self._patience.ask()
                 self.requested.emit(first + 1, limit)
+
+    def _give_up(self) -> None:
+        self._settle()
+        self._ask()
+
+    def _settle(self) -> None:
+        """Note that no request is under way any more."""
+        self._asked = None
+        self._outdated = False
+        self._patience.drop()
 
 
 def plain_tooltip(text: str) -> str:
