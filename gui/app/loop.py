@@ -103,7 +103,7 @@ def run(loop: EventLoop, main: Coroutine[Any, Any, T]) -> T:
         What the coroutine returned.
     """
     try:
-        task = loop.create_task(main, name="main")
+        task: asyncio.Task[T] = loop.create_task(main, name="main")
         task.add_done_callback(lambda _: loop.stop())
         while not task.done():
             loop.run_forever()

@@ -1,7 +1,7 @@
 """Signals of the operating system as requests to stop safely.
 
-Covers SIGINT (Ctrl+C), SIGTERM (a service manager, a logout) and, where there is one, SIGHUP (the terminal went).
-What a safe stop is, the window knows.
+Covers SIGINT (Ctrl+C), SIGTERM (a service manager, a logout) and, where there are such, SIGHUP (the terminal went)
+and SIGBREAK (a console window closes). What a safe stop is, the window knows.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from types import FrameType
 
 from PySide6.QtCore import QTimer
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 _WAKE_MS = 200
 
 
@@ -21,11 +21,14 @@ _WAKE_MS = 200
 def stop_on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` on the loop for each of these signals, for as long as the context lasts.
 
+    A signal that is ignored, as `nohup` and background jobs set it, stays ignored.
+
     Args:
         loop: The running loop. On Unix it is woken through its self-pipe, at once.
         stop: Asks for a safe stop; called on the loop, and again for every further signal.
     """
-    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    numbers = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
+    numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     try:
         for number in numbers:
             loop.add_signal_handler(number, stop)
@@ -42,7 +45,7 @@ def stop_on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -
 
 
 @contextmanager
-def _polled(numbers: list[int], stop: Callable[[], None]) -> Iterator[None]:
+def _polled(numbers: list[signal.Signals], stop: Callable[[], None]) -> Iterator[None]:
     """Handle signals where Qt is not woken by them: Python runs its handlers only between two of its instructions."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -69,7 +69,8 @@ def test_a_long_timer_goes_in_stages_and_fires_when_it_is_due(new_loop: Callable
         fired: list[str] = []
         done = asyncio.Event()
         loop = asyncio.get_running_loop()
-        loop.call_later(0.3, lambda: (fired.append("long"), done.set()))
+        loop.call_later(0.3, fired.append, "long")
+        loop.call_later(0.35, done.set)
         loop.call_later(0.05, fired.append, "short")
         await done.wait()
         return fired

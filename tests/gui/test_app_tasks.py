@@ -54,12 +54,12 @@ async def test_leaving_cancels_and_waits_for_what_still_runs() -> None:
     async with TaskOwner(failures) as tasks:
         task = tasks.start(_wait_for_ever(ended), name="rows")
         await asyncio.sleep(0)
-        assert tasks.running == ("rows",)
+        assert list(tasks.running) == ["rows"]
     assert task is not None
     assert task.cancelled()
     assert ended == ["ended"]
     assert failures.seen == []
-    assert tasks.running == ()
+    assert not list(tasks.running)
 
 
 async def test_a_closed_owner_starts_nothing() -> None:

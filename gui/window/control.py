@@ -1,0 +1,301 @@
+"""The one place where the window and a session meet.
+
+Covers opening and closing a case, the run, its pause, its limits and the exports, and turns every error of the engine
+into a sentence. What is shown of a session is pulled by `refresh`; what is asked before opening is in `opening`.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from engine import (
+    CaseError,
+    CaseInfo,
+    EngineError,
+    FlowLimits,
+    RunState,
+    Settings,
+    Snapshot,
+    load_settings,
+    remember_case,
+    save_settings,
+)
+from gui.views.labels import Tone
+from gui.window.seams import CaseSession, Engine, Tasks
+from gui.window.sentences import ending, exported_audit, exported_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What can be done at this moment."""
+
+    pause: bool = False
+    resume: bool = False
+    """Let a held run go on, or start again on what is pending."""
+    stop: bool = False
+    export: bool = False
+    close: bool = False
+
+
+def abilities_of(snapshot: Snapshot, *, running: bool, read_only: bool) -> Abilities:
+    """Return what a case in this state allows.
+
+    Args:
+        snapshot: The case as it is.
+        running: Whether a run has been started and has not returned.
+        read_only: Whether the case may only be read.
+    """
+    state = snapshot.state
+    if running:
+        return Abilities(
+            pause=state in {RunState.RUNNING, RunState.IDLE},
+            resume=state in {RunState.PAUSING, RunState.PAUSED},
+            stop=state is not RunState.STOPPING,
+            export=True,
+            close=True,
+        )
+    unfinished = state in {RunState.INCOMPLETE, RunState.PAUSED}
+    return Abilities(resume=unfinished and not read_only, export=snapshot.counts.audit_records > 0, close=True)
+
+
+def at_rest(snapshot: Snapshot, info: CaseInfo) -> Snapshot:
+    """Return the snapshot of a case without a run, with the state that is read off what the case holds.
+
+    Before its first run in this session, a session says only that nothing was started.
+
+    Args:
+        snapshot: The case as its session states it.
+        info: What identifies it.
+    """
+    if snapshot.state is not RunState.IDLE:
+        return snapshot
+    if info.unfinished_sources or not snapshot.counts.reconciled:
+        return replace(snapshot, state=RunState.PAUSED if info.paused else RunState.INCOMPLETE)
+    if snapshot.counts.documents.enumerated:
+        return replace(snapshot, state=RunState.FINISHED)
+    return snapshot
+
+
+class CaseControl(QObject):
+    """Holds the open case and carries out what the window wants of it.
+
+    The mutable state is the session, whether its run goes on, and whether an export does. It changes only in the
+    synchronous parts of the methods below, all on the loop's thread.
+
+    Signals:
+        opened: A case was opened; carries its `CaseInfo`.
+        closed: The case was closed.
+        changed: Something changed by an action: show it now, without waiting for the next tick.
+        finished: A run returned; carries its `RunSummary`.
+        said: Something is to be told; carries the sentence and its `Tone`.
+        busy: Something goes on that takes a moment; carries the sentence.
+    """
+
+    opened = Signal(object)
+    closed = Signal()
+    changed = Signal()
+    finished = Signal(object)
+    said = Signal(str, object)
+    busy = Signal(str)
+
+    def __init__(self, *, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._session: CaseSession | None = None
+        self._run_ended: asyncio.Event | None = None
+        self._exporting = False
+        self._closing = False
+        self._moving = asyncio.Lock()
+
+    @property
+    def session(self) -> CaseSession | None:
+        """The session over the open case, or None."""
+        return self._session
+
+    @property
+    def running(self) -> bool:
+        """Whether a run has been started and has not returned."""
+        return self._run_ended is not None
+
+    @property
+    def abilities(self) -> Abilities:
+        """What can be done at this moment."""
+        snapshot = self.snapshot()
+        if snapshot is None or self._session is None:
+            return Abilities()
+        return abilities_of(snapshot, running=self.running, read_only=self._session.info.read_only)
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the state of the open case, or None where none is open."""
+        if self._session is None:
+            return None
+        snapshot = self._session.snapshot()
+        return snapshot if self.running else at_rest(snapshot, self._session.info)
+
+    async def open(self, path: Path, *, request_id: str | None = None) -> bool:
+        """Open a case, or create it, in place of the one that is open.
+
+        Args:
+            path: The case file.
+            request_id: The request id of a new case.
+
+        Returns:
+            Whether it is open now; if not, the reason was told.
+        """
+        self.stop()
+        async with self._moving:
+            await self._close()
+            with self._told():
+                settings = await self._settings()
+                session = await self._engine.open_case(
+                    path, request_id=request_id, settings=settings, directories=self._engine.directories
+                )
+                self._session = session
+                self.opened.emit(session.info)
+                if session.info.note:
+                    self.said.emit(session.info.note, Tone.INFO)
+                await asyncio.to_thread(remember_case, self._engine.directories, session.info)
+                return True
+        return False
+
+    async def close(self) -> None:
+        """Stop what runs, wait until it is drained and committed, and close the case."""
+        self.stop()
+        async with self._moving:
+            await self._close()
+
+    async def _close(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        self._closing = True
+        try:
+            with self._told():
+                await session.close()
+            if self._run_ended is not None:
+                await self._run_ended.wait()
+        finally:
+            self._closing = False
+            self._session = None
+            self.closed.emit()
+
+    def run(self, sources: Sequence[Path] = ()) -> None:
+        """Start a run on sources, or on what is pending; nothing where one goes on already."""
+        if self._session is None or self.running:
+            return
+        self._run_ended = asyncio.Event()
+        if self._tasks.start(self._run(self._session, sources, self._run_ended), name="run") is None:
+            self._run_ended = None
+        self.changed.emit()
+
+    async def _run(self, session: CaseSession, sources: Sequence[Path], ended: asyncio.Event) -> None:
+        try:
+            with self._told():
+                summary = await session.run(sources)
+                self.finished.emit(summary)
+                self.said.emit(*ending(summary))
+        finally:
+            self._run_ended = None
+            ended.set()
+            self.changed.emit()
+
+    def pause(self) -> None:
+        """Hold admission at once."""
+        if self._session is not None and self.abilities.pause:
+            with self._told():
+                self._session.pause()
+            self.changed.emit()
+
+    def resume(self) -> None:
+        """Let a held run go on, or start a run on what is pending."""
+        if self._session is None or not self.abilities.resume:
+            return
+        with self._told():
+            self._session.resume()
+            self.run()
+        self.changed.emit()
+
+    def pause_or_resume(self) -> None:
+        """Do what the one button for both says."""
+        if self.abilities.pause:
+            self.pause()
+        else:
+            self.resume()
+
+    def stop(self) -> None:
+        """Ask the run to drain, commit and return; at once, and safe at any time."""
+        if self._session is not None and self.running:
+            with self._told():
+                self._session.stop()
+            self.changed.emit()
+
+    def apply(self, limits: FlowLimits) -> None:
+        """Let other limits hold from now on, in this run and in later ones."""
+        with self._told():
+            if self._session is not None:
+                self._session.apply(replace(self._session.settings, flow=limits))
+                self.said.emit("The new limits hold from now on, and are kept for later runs.", Tone.GOOD)
+            self._tasks.start(self._keep(limits), name="save settings")
+        self.changed.emit()
+
+    async def _keep(self, limits: FlowLimits) -> None:
+        with self._told():
+            settings = replace(await self._settings(), flow=limits)
+            await asyncio.to_thread(save_settings, self._engine.directories, settings)
+
+    async def export_audit(self, out: Path, *, shown_as: str) -> None:
+        """Write the audit log to a file, verify it and tell the result.
+
+        Args:
+            out: The file.
+            shown_as: How the file is named in the message.
+        """
+        if (session := self._begin_export("Exporting the audit log…")) is not None:
+            with self._export_ends(), self._told():
+                self.said.emit(*exported_audit(await session.export_audit(out), shown_as))
+
+    async def export_text(self, folder: Path, *, shown_as: str) -> None:
+        """Write the texts below a folder and tell the result.
+
+        Args:
+            folder: The folder.
+            shown_as: How the folder is named in the message.
+        """
+        if (session := self._begin_export("Exporting the texts…")) is not None:
+            with self._export_ends(), self._told():
+                self.said.emit(*exported_text(await session.export_text(folder), shown_as))
+
+    def _begin_export(self, sentence: str) -> CaseSession | None:
+        if self._session is None:
+            return None
+        if self._exporting:
+            self.said.emit("An export is being written already; wait for it to end.", Tone.WARN)
+            return None
+        self._exporting = True
+        self.busy.emit(sentence)
+        return self._session
+
+    @contextmanager
+    def _export_ends(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._exporting = False
+            self.changed.emit()
+
+    async def _settings(self) -> Settings:
+        return await asyncio.to_thread(load_settings, self._engine.directories)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell an error of the engine instead of letting it go on; anything else is a fault and goes on."""
+        try:
+            yield
+        except EngineError as error:
+            if not (self._closing and isinstance(error, CaseError)):  # closing under a call is no news
+                self.said.emit(error.user_message, Tone.BAD)

@@ -1,0 +1,79 @@
+"""Pulls from the session and shows it, four times a second: the one place where the window follows the engine.
+
+Covers when something is shown. While the window is hidden or minimised only its title follows. What is pulled is
+plain records; how they look is the business of the views.
+"""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+
+from engine import Snapshot
+from gui.window.control import CaseControl
+from gui.window.seams import CaseSession
+
+PERIOD_MS = 250
+
+
+class Refresh(QObject):
+    """The one timer.
+
+    Args:
+        control: Has the session.
+        show_title: Shows a snapshot in title and actions; called even while the window is hidden.
+        show_all: Shows a session's snapshot, charts and tables.
+        visible: Tells whether anybody can see the window.
+        parent: The window.
+    """
+
+    def __init__(
+        self,
+        *,
+        control: CaseControl,
+        show_title: Callable[[Snapshot], None],
+        show_all: Callable[[CaseSession, Snapshot], None],
+        visible: Callable[[], bool],
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._control = control
+        self._show_title = show_title
+        self._show_all = show_all
+        self._visible = visible
+        self._shown: Snapshot | None = None
+        self._timer = QTimer(self)
+        self._timer.setInterval(PERIOD_MS)
+        self._timer.timeout.connect(self.tick)
+        control.opened.connect(self.start)
+        control.closed.connect(self.stop)
+        control.changed.connect(self.now)
+
+    @property
+    def active(self) -> bool:
+        """Whether the timer runs: as long as a case is open."""
+        return self._timer.isActive()
+
+    def start(self) -> None:
+        """Follow the session that was opened."""
+        self._timer.start()
+        self.now()
+
+    def stop(self) -> None:
+        """Follow nothing."""
+        self._timer.stop()
+        self._shown = None
+
+    def now(self) -> None:
+        """Show the state at once, because a person did something or looks again."""
+        self._shown = None
+        self.tick()
+
+    def tick(self) -> None:
+        """Show the state, unless nobody sees it or a case at rest is shown as it is already."""
+        session, snapshot = self._control.session, self._control.snapshot()
+        if session is None or snapshot is None:
+            return
+        self._show_title(snapshot)
+        if self._visible() and (self._control.running or snapshot != self._shown):
+            self._shown = snapshot
+            self._show_all(session, snapshot)

@@ -1,0 +1,330 @@
+"""The window's hold on a case: opening, running, pausing, limits, exports, and every error as a sentence."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import (
+    CaseInUseError,
+    Counts,
+    Directories,
+    ExportError,
+    RunState,
+    SettingsError,
+    SourceError,
+    Tally,
+    load_settings,
+    recent_cases,
+)
+from gui.app.tasks import TaskOwner
+from gui.views.labels import Tone
+from gui.window.control import CaseControl, abilities_of, at_rest
+from gui.window.seams import Engine
+from tests.support.scripted_session import ScriptedOpener, ScriptedSession, case_info, counts_of
+
+
+@dataclass
+class Desk:
+    """A control with everything around it, and what it told."""
+
+    control: CaseControl
+    opener: ScriptedOpener
+    directories: Directories
+    tasks: TaskOwner
+    said: list[tuple[str, Tone]] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+    changes: list[RunState] = field(default_factory=list)
+
+    @property
+    def session(self) -> ScriptedSession:
+        """The session opened last."""
+        return self.opener.opened[-1]
+
+    async def settle(self) -> None:
+        """Wait until no task of the window is left but runs."""
+        while set(self.tasks.running) - {"run"}:
+            await asyncio.sleep(0.001)
+
+    async def run_starts(self) -> None:
+        """Wait until the session runs."""
+        while self.session.state is not RunState.RUNNING:
+            await asyncio.sleep(0)
+
+    async def run_ends(self) -> None:
+        """Wait until the run has returned."""
+        while self.control.running:
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def _desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    directories = Directories.below(tmp_path)
+    opener = ScriptedOpener()
+
+    async def no_sample(_folder: Path) -> int:
+        raise NotImplementedError
+
+    engine = Engine(directories=directories, open_case=opener, write_sample_batch=no_sample)
+    failures: list[tuple[str, Exception]] = []
+    async with TaskOwner(lambda name, error: failures.append((name, error))) as tasks:
+        control = CaseControl(engine=engine, tasks=tasks)
+        desk = Desk(control, opener, directories, tasks)
+        control.said.connect(lambda text, tone: desk.said.append((text.replace("\u00a0", " "), tone)))
+        control.busy.connect(desk.busy.append)
+        yield desk
+        await control.close()
+        await desk.settle()
+    assert failures == []
+
+
+async def test_opening_a_case_remembers_it(tmp_path: Path) -> None:
+    """An opened case is there, and heads the list of recent ones."""
+    case = tmp_path / "a.sluice"
+    case.touch()
+    async with _desk(tmp_path) as desk:
+        assert await desk.control.open(case, request_id="R-9")
+        assert desk.control.session is desk.session
+        assert [recent.request_id for recent in recent_cases(desk.directories)] == ["R-9"]
+
+
+async def test_a_case_that_cannot_be_opened_is_told_and_nothing_is_open(tmp_path: Path) -> None:
+    """The engine's sentence is told as it is, and the control stays empty and usable."""
+    async with _desk(tmp_path) as desk:
+        desk.opener.refuse = CaseInUseError("Process 7 has this case open.")
+        assert not await desk.control.open(tmp_path / "a.sluice")
+        assert desk.control.session is None
+        assert desk.said == [("Process 7 has this case open.", Tone.BAD)]
+        assert await desk.control.open(tmp_path / "b.sluice")
+
+
+async def test_a_note_of_the_case_is_told_on_opening(tmp_path: Path) -> None:
+    """What the case wants to say on opening, such as a recovery, is told."""
+    async with _desk(tmp_path) as desk:
+        info = replace(case_info(tmp_path / "a.sluice"), note="Recovered after a crash.")
+        desk.opener.prepare = ScriptedSession(info)
+        await desk.control.open(tmp_path / "a.sluice")
+        assert desk.said == [("Recovered after a crash.", Tone.INFO)]
+
+
+async def test_opening_another_case_stops_and_closes_the_first(tmp_path: Path) -> None:
+    """One window holds one case: the first is stopped safely before the second opens."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        first = desk.session
+        desk.control.run([tmp_path])
+        await desk.run_starts()
+        await desk.control.open(tmp_path / "b.sluice")
+        assert first.calls == ["run 1", "stop", "close"]
+        assert desk.control.session is desk.session
+        assert desk.session is not first
+
+
+async def test_two_openings_at_once_leave_one_case_open(tmp_path: Path) -> None:
+    """Openings that overlap are carried out one after the other, and no session is lost unclosed."""
+    async with _desk(tmp_path) as desk:
+        await asyncio.gather(desk.control.open(tmp_path / "a.sluice"), desk.control.open(tmp_path / "b.sluice"))
+        assert [session.calls for session in desk.opener.opened] == [["close"], []]
+
+
+async def test_pause_holds_before_it_returns_and_says_so_at_once(tmp_path: Path) -> None:
+    """Pause is synchronous: the session is held and `changed` is out when the call returns."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.control.run([tmp_path])
+        await desk.run_starts()
+        desk.control.changed.connect(lambda: desk.changes.append(desk.session.state))
+        desk.control.pause_or_resume()
+        assert desk.session.calls[-1] == "pause"
+        assert desk.changes == [RunState.PAUSING]
+        desk.control.pause_or_resume()
+        assert desk.changes[-1] is RunState.RUNNING
+        assert desk.control.running
+
+
+async def test_resuming_an_unfinished_case_goes_on_with_what_is_pending(tmp_path: Path) -> None:
+    """Without a run, Resume starts one without sources and lets go of a kept pause."""
+    async with _desk(tmp_path) as desk:
+        info = replace(case_info(tmp_path / "a.sluice"), paused=True)
+        desk.opener.prepare = ScriptedSession(info, counts=counts_of(5, pending=3))
+        await desk.control.open(tmp_path / "a.sluice")
+        snapshot = desk.control.snapshot()
+        assert snapshot is not None
+        assert snapshot.state is RunState.PAUSED
+        desk.control.pause_or_resume()
+        await desk.run_starts()
+        assert desk.session.calls == ["resume", "run 0"]
+
+
+async def test_a_finished_run_is_told_with_its_numbers(tmp_path: Path) -> None:
+    """The message at the end names documents, pages and dead letters."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.control.run([tmp_path])
+        await desk.run_starts()
+        desk.session.finish(counts_of(1200, dead=4))
+        await desk.run_ends()
+        assert desk.said == [
+            ("Finished: 1,204 documents with 1,204 pages, all accounted for; 4 dead letters.", Tone.WARN)
+        ]
+
+
+async def test_a_run_that_cannot_start_is_told_and_another_can(tmp_path: Path) -> None:
+    """A source that does not exist is a sentence; the control is ready for the next run."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.session.refuse = SourceError("There is no folder here.")
+        desk.control.run([tmp_path])
+        await desk.run_ends()
+        assert desk.said == [("There is no folder here.", Tone.BAD)]
+        desk.control.run([tmp_path])
+        await desk.run_starts()
+
+
+async def test_a_second_run_is_not_started_beside_the_first(tmp_path: Path) -> None:
+    """Starting twice runs once."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.control.run([tmp_path])
+        desk.control.run([tmp_path])
+        await desk.run_starts()
+        assert desk.session.calls == ["run 1"]
+
+
+async def test_limits_hold_at_once_and_are_kept(tmp_path: Path) -> None:
+    """Other limits reach the session, and the next start has them."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        limits = replace(desk.session.settings.flow, workers=3)
+        desk.control.apply(limits)
+        assert desk.session.settings.flow.workers == 3
+        await desk.settle()
+        assert load_settings(desk.directories).flow.workers == 3
+        assert desk.said[-1][1] is Tone.GOOD
+
+
+async def test_limits_that_are_refused_are_told_and_not_kept(tmp_path: Path) -> None:
+    """A refusal is the engine's sentence, and nothing is saved."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.session.refuse = SettingsError("The rate is too high.")
+        desk.control.apply(desk.session.settings.flow)
+        await desk.settle()
+        assert desk.said == [("The rate is too high.", Tone.BAD)]
+        assert not desk.directories.settings_file.exists()
+
+
+async def test_an_export_is_told_with_count_place_and_head(tmp_path: Path) -> None:
+    """The message has the number of records, where they are, and the first digits of the chain's head."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        await desk.control.export_audit(tmp_path / "audit.jsonl", shown_as="audit.jsonl")
+        assert desk.busy == ["Exporting the audit log…"]
+        assert desk.said == [
+            ("Exported 12,345 records to audit.jsonl; verified; head of the chain 0123456789abcdef", Tone.GOOD)
+        ]
+
+
+async def test_a_second_export_waits_for_the_first(tmp_path: Path) -> None:
+    """While one export is written another is refused with a sentence; afterwards it works again."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        held = desk.session.hold_export = asyncio.Event()
+        desk.tasks.start(desk.control.export_audit(tmp_path / "one.jsonl", shown_as="one"), name="export")
+        while not desk.session.calls:
+            await asyncio.sleep(0)
+        await desk.control.export_text(tmp_path / "texts", shown_as="texts")
+        assert desk.said[-1][1] is Tone.WARN
+        held.set()
+        await desk.settle()
+        await desk.control.export_text(tmp_path / "texts", shown_as="texts")
+        assert desk.said[-1] == ("Exported the text of 1 page from 3 documents to texts", Tone.GOOD)
+
+
+async def test_an_export_that_fails_is_told_and_frees_the_way(tmp_path: Path) -> None:
+    """A failing export is the engine's sentence, and the next one works."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.session.refuse = ExportError("The disk is full.")
+        await desk.control.export_audit(tmp_path / "audit.jsonl", shown_as="audit.jsonl")
+        assert desk.said[-1] == ("The disk is full.", Tone.BAD)
+        await desk.control.export_audit(tmp_path / "audit.jsonl", shown_as="audit.jsonl")
+        assert desk.said[-1][1] is Tone.GOOD
+
+
+Act = Callable[[CaseControl, Path], Coroutine[Any, Any, object]]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda control, path: control.open(path / "b.sluice"),
+        lambda control, _path: control.close(),
+        lambda control, path: control.export_audit(path / "x", shown_as="x"),
+    ],
+    ids=["open", "close", "export"],
+)
+async def test_cancelling_an_action_leaves_the_control_usable(tmp_path: Path, act: Act) -> None:
+    """A cancelled opening, closing or export holds nothing: the next one goes through."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        first = desk.session
+        held = asyncio.Event()
+        first.hold_close = first.hold_export = held
+        task = desk.tasks.start(act(desk.control, tmp_path), name="act")
+        assert task is not None
+        while not first.calls:
+            await asyncio.sleep(0)
+        task.cancel()
+        await desk.settle()
+        held.set()
+        assert await desk.control.open(tmp_path / "c.sluice")
+        await desk.control.export_audit(tmp_path / "x", shown_as="x")
+        assert desk.session.calls == ["export x"]
+
+
+def test_what_can_be_done_follows_from_state_and_run() -> None:
+    """Each state of a run allows exactly what makes sense in it."""
+    snapshot = ScriptedSession(case_info(Path("a.sluice")), counts=counts_of(1)).snapshot()
+
+    def able(state: RunState, *, running: bool, read_only: bool = False) -> str:
+        abilities = abilities_of(replace(snapshot, state=state), running=running, read_only=read_only)
+        return " ".join(name for name in ("pause", "resume", "stop") if getattr(abilities, name))
+
+    assert able(RunState.RUNNING, running=True) == "pause stop"
+    assert able(RunState.PAUSING, running=True) == "resume stop"
+    assert able(RunState.PAUSED, running=True) == "resume stop"
+    assert able(RunState.STOPPING, running=True) == ""
+    assert able(RunState.INCOMPLETE, running=False) == "resume"
+    assert able(RunState.PAUSED, running=False) == "resume"
+    assert able(RunState.PAUSED, running=False, read_only=True) == ""
+    assert able(RunState.FINISHED, running=False) == ""
+    assert able(RunState.IDLE, running=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("counts", "paused", "unfinished", "state"),
+    [
+        (Counts(), False, (), RunState.IDLE),
+        (counts_of(3), False, (), RunState.FINISHED),
+        (counts_of(3), True, (), RunState.FINISHED),
+        (counts_of(3, pending=1), False, (), RunState.INCOMPLETE),
+        (counts_of(3, pending=1), True, (), RunState.PAUSED),
+        (counts_of(3), False, (b"/source",), RunState.INCOMPLETE),
+        (Counts(documents=Tally(enumerated=1)), False, (), RunState.INCOMPLETE),
+    ],
+)
+def test_a_case_at_rest_shows_where_it_stands(
+    counts: Counts,
+    paused: bool,
+    unfinished: tuple[bytes, ...],
+    state: RunState,  # noqa: FBT001  # a parameter
+) -> None:
+    """Before the first run of a session, the state is read off the counts, the pause and the sources."""
+    info = replace(case_info(Path("a.sluice")), paused=paused, unfinished_sources=unfinished)
+    snapshot = ScriptedSession(info, counts=counts).snapshot()
+    assert at_rest(snapshot, info).state is state
