@@ -1,0 +1,117 @@
+"""Open documents: from a file to pages that can be asked for, and a shelf that keeps the last two open.
+
+A large document comes span by span; opening it anew for each would cost more than the pages. The file stays open as
+well, so that a change under way can be seen.
+"""
+
+import os
+import sys
+from collections import OrderedDict
+from typing import Any
+
+from engine.models.outcome import Reason
+from engine.work.child import parser
+from engine.work.child.source import DocumentError, SourceFile, Version
+
+_KEPT_OPEN = 2
+_MOST_PAGES_UNCHECKED = 10_000
+
+
+class Document:
+    """An open PDF.
+
+    Args:
+        file: Its file, which belongs to the document from now on.
+
+    Raises:
+        DocumentError: When it is no PDF that can be read.
+    """
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self._pdf: Any = None
+        try:
+            self._open()
+        except DocumentError:
+            self.close()
+            raise
+        except Exception as error:
+            # The border to MuPDF, which raises whatever it likes; the reason is found, its words stay here.
+            self.close()
+            raise DocumentError(*parser.document_fault(error)) from error
+
+    def _open(self) -> None:
+        self._pdf = parser.open_pdf(_openable(self.file))
+        if not self._pdf.is_pdf:
+            raise DocumentError(Reason.NOT_A_PDF)
+        if self._pdf.needs_pass:
+            raise DocumentError(Reason.ENCRYPTED)
+        self.page_count = int(self._pdf.page_count)
+        # A page is an object of its own. A few bytes can claim, or build out of one object, pages without end.
+        if not 1 <= self.page_count <= max(_MOST_PAGES_UNCHECKED, int(self._pdf.xref_length())):
+            raise DocumentError(Reason.CORRUPT_DOCUMENT)
+        self.repaired = bool(self._pdf.is_repaired)
+
+    def page(self, number: int) -> Any:
+        """Load a page, by its number from 1."""
+        return self._pdf.load_page(number - 1)
+
+    def close(self) -> None:
+        """Close it, and drop what MuPDF remembers of it."""
+        if self._pdf is not None and not self._pdf.is_closed:
+            self._pdf.close()
+        self._pdf = None
+        self.file.close()
+        parser.free_caches()
+
+
+class Shelf:
+    """Keeps the documents that were used last open."""
+
+    def __init__(self) -> None:
+        self._documents: OrderedDict[bytes, Document] = OrderedDict()
+
+    def put(self, document: Document) -> None:
+        """Keep a document open, and close the one that was used the longest time ago."""
+        self.drop(document.file.location)
+        self._documents[document.file.location] = document
+        while len(self._documents) > _KEPT_OPEN:
+            self._documents.popitem(last=False)[1].close()
+
+    def drop(self, location: bytes) -> None:
+        """Close a document, if it is open."""
+        document = self._documents.pop(location, None)
+        if document is not None:
+            document.close()
+
+    def get(self, location: bytes, version: Version) -> Document:
+        """Return a document, open, in the version that is asked for.
+
+        Raises:
+            DocumentError: When it cannot be opened, or the file is not that version any more.
+        """
+        file = SourceFile(location)
+        if file.version != version:
+            file.close()
+            self.drop(location)
+            raise DocumentError(Reason.SOURCE_CHANGED)
+        document = self._documents.get(location)
+        if document is not None and (document.file.identity, document.file.version) == (file.identity, version):
+            file.close()
+            self._documents.move_to_end(location)
+            return document
+        document = Document(file)
+        self.put(document)
+        return document
+
+
+def _openable(file: SourceFile) -> str | bytes:
+    """Return what MuPDF can open: a path to the very file that is open already, or its bytes where there is none.
+
+    Going through the descriptor leaves no moment for another file to take its place, and works for names that are
+    not UTF-8, which MuPDF cannot open.
+    """
+    if sys.platform == "win32":
+        return os.fsdecode(file.location)
+    path = f"/proc/self/fd/{file.fd}" if sys.platform == "linux" else f"/dev/fd/{file.fd}"
+    return path if os.path.exists(path) else file.read_all()  # noqa: PTH110  # no path of ours

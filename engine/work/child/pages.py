@@ -1,0 +1,108 @@
+"""One page: its text, or the reason why there is none.
+
+The text is that of PyMuPDF's `get_text()`, cleaned. A page without text is blank where nothing is drawn and nothing
+was lost on the way; it is damaged where something was lost; everything else shows something that only OCR could
+read, and is a result of its own.
+"""
+
+import time
+from typing import Any
+
+from engine.models.outcome import Reason
+from engine.work.child import damage, parser
+from engine.work.child.documents import Document
+from engine.work.messages import FoundPage, PageKind
+from engine.work.text import cleaned, is_clean, shows_nothing
+
+_WHITE = (1.0, 1.0, 1.0)
+_PATHS = frozenset({"fill-path", "stroke-path"})
+_TEXTS = frozenset({"fill-text", "stroke-text", "ignore-text"})
+_MOST_DRAWINGS = 1000
+
+
+class PageError(Exception):
+    """A page cannot be extracted, for one of the listed reasons.
+
+    Args:
+        reason: Why.
+    """
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def find_page(document: Document, number: int, *, max_text_bytes: int) -> FoundPage:
+    """Extract a page.
+
+    Args:
+        document: The document.
+        number: Page number, from 1.
+        max_text_bytes: Most text that it may have, in UTF-8.
+    """
+    started_ns = time.perf_counter_ns()
+    parser.take_warnings()
+    found: dict[str, Any]
+    try:
+        found = _found(document, number, max_text_bytes)
+    except PageError as error:
+        found = {"kind": PageKind.FAILED, "reason": error.reason}
+    except Exception as error:  # noqa: BLE001  # the border to MuPDF, which raises whatever it likes
+        unread = damage.system_could_not_read(parser.take_warnings())
+        reason, code = (Reason.READ_FAILED, None) if unread else parser.page_fault(error)
+        found = {"kind": PageKind.FAILED, "reason": reason, "code": code}
+    return FoundPage(page=number, dur_ms=(time.perf_counter_ns() - started_ns) // 1_000_000, **found)
+
+
+def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, Any]:
+    page = document.page(number)
+    text = page.get_text("text")
+    warnings = parser.take_warnings()
+    if damage.system_could_not_read(warnings):
+        raise PageError(Reason.READ_FAILED)
+    if len(text) > max_text_bytes:  # before more memory is spent on it
+        raise PageError(Reason.SIZE_LIMIT)
+    utf8, replaced = _encoded(text)
+    lost = damage.lost_content(warnings)
+    if not shows_nothing(utf8.decode() if replaced else text):
+        if len(utf8) > max_text_bytes:
+            raise PageError(Reason.SIZE_LIMIT)
+        return {"kind": PageKind.TEXT, "text": utf8, "replaced": replaced, "damaged": lost}
+    if lost:
+        raise PageError(Reason.CORRUPT_PAGE)
+    if shows_something(page):
+        return {"kind": PageKind.NO_TEXT}
+    if not damage.may_be_blank(warnings):
+        raise PageError(Reason.CORRUPT_PAGE)
+    return {"kind": PageKind.BLANK}
+
+
+def _encoded(text: str) -> tuple[bytes, int]:
+    """Return clean text in UTF-8, and how many characters had to be replaced."""
+    try:
+        utf8 = text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        if is_clean(utf8):
+            return utf8, 0
+    text, replaced = cleaned(text)
+    return text.encode(), replaced
+
+
+def shows_something(page: Any) -> bool:
+    """Whether something can be seen on a page: anything but text without extent and white areas."""
+    drawn = [
+        kind
+        for kind, (left, top, right, bottom) in page.get_bboxlog()
+        if kind not in _TEXTS or (right > left and bottom > top)
+    ]
+    if not drawn:
+        return False
+    if len(drawn) > _MOST_DRAWINGS or not _PATHS.issuperset(drawn):
+        return True
+    drawings = page.get_cdrawings()
+    accounted = sum(2 if drawing["type"] == "fs" else 1 for drawing in drawings)
+    return accounted < len(drawn) or not all(
+        drawing.get("fill", _WHITE) == _WHITE and drawing.get("color", _WHITE) == _WHITE for drawing in drawings
+    )

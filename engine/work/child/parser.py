@@ -1,0 +1,86 @@
+"""The one place that loads PyMuPDF, and what its errors mean in our words.
+
+PyMuPDF 2 would load a layout model, an inference engine and numpy with it, if they were there: three times the memory
+and five times the time to start, for the same text. Naming them absent beforehand keeps them out. MuPDF's messages
+carry paths and content: they are looked at here and go no further.
+"""
+
+import re
+import sys
+from typing import Any
+
+from engine.models.outcome import Reason
+
+sys.modules["onnxruntime"] = sys.modules["pymupdf4llm"] = sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # None makes an import fail
+
+import pymupdf  # noqa: E402  # after the line above, which is the point
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+_CODE = re.compile(r"code=(\d+)")
+_SYSTEM_CODE = 2  # MuPDF's FZ_ERROR_SYSTEM: out of memory, or a failed call of the system
+_ALLOCATION = "alloc"
+_ENCRYPTION = "crypt"
+
+
+def version() -> str:
+    """Return name and version of the parser."""
+    python, mupdf, _ = pymupdf.version
+    return f"PyMuPDF {python}, MuPDF {mupdf}"
+
+
+def open_pdf(file: str | bytes) -> Any:
+    """Return the open document.
+
+    Args:
+        file: Its path, or its bytes.
+    """
+    if isinstance(file, bytes):
+        return pymupdf.open(stream=file, filetype="pdf")
+    return pymupdf.open(file, filetype="pdf")
+
+
+def free_caches() -> None:
+    """Empty MuPDF's store, so that nothing of one document is ever used for another."""
+    pymupdf.TOOLS.store_shrink(100)
+
+
+def take_warnings() -> str:
+    """Return what MuPDF has complained about since the last call; not to leave this process."""
+    return str(pymupdf.TOOLS.mupdf_warnings())
+
+
+def document_fault(error: Exception) -> tuple[Reason, int | None]:
+    """Return why a document does not open.
+
+    A certificate or an unknown security handler makes it look corrupt; only MuPDF's own error, the cause, tells.
+    """
+    cause, code, words = _inner(error)
+    if _out_of_memory(cause, code, words):
+        return Reason.MEMORY_LIMIT, code
+    if isinstance(error, pymupdf.EmptyFileError):
+        return Reason.EMPTY_FILE, code
+    if _ENCRYPTION in words:
+        return Reason.ENCRYPTED, code
+    return Reason.CORRUPT_DOCUMENT, code
+
+
+def page_fault(error: Exception) -> tuple[Reason, int | None]:
+    """Return why a page could not be extracted."""
+    cause, code, words = _inner(error)
+    return (Reason.MEMORY_LIMIT if _out_of_memory(cause, code, words) else Reason.CORRUPT_PAGE), code
+
+
+def _inner(error: Exception) -> tuple[BaseException, int | None, str]:
+    """Return MuPDF's own error, its code and its words."""
+    cause = error.__cause__ or error
+    words = str(cause)
+    code = getattr(cause, "m_code", None)
+    if code is None and (found := _CODE.match(words)) is not None:
+        code = int(found[1])
+    return cause, code, words
+
+
+def _out_of_memory(cause: BaseException, code: int | None, words: str) -> bool:
+    return isinstance(cause, MemoryError) or (code == _SYSTEM_CODE and _ALLOCATION in words)

@@ -1,0 +1,173 @@
+"""Jobs: one request to a worker, the answers so far, and what is to be reported when the worker does not finish.
+
+A job knows what its answers may look like and whom to blame. It knows nothing of processes and threads: its keeper
+feeds it frames and, at a worker's death, the last mark in the slot.
+"""
+
+import asyncio
+from typing import Protocol
+
+from engine.models.document import Failure, LostPage, PageResult, Probe, Span, SpanReport
+from engine.models.outcome import Method, Outcome, Reason
+from engine.work.frames import HEADER_BASE_BYTES, Frame, FrameCaps, FrameError
+from engine.work.messages import FLUSH_BYTES, ExtractRequest, ProbeRequest
+from engine.work.replies import failure_of, pages_of, probe_of
+from engine.work.slot import Mark, Phase
+
+_HEADER_BYTES_PER_PAGE = 128
+
+
+class Job(Protocol):
+    """One request on its way."""
+
+    @property
+    def doc_id(self) -> int:
+        """Number of the document that it is about."""
+        ...
+
+    @property
+    def request(self) -> bytes:
+        """The request as a frame."""
+        ...
+
+    @property
+    def caps(self) -> FrameCaps:
+        """How long the next answer may be."""
+        ...
+
+    @property
+    def pages(self) -> int:
+        """How many pages are done."""
+        ...
+
+    @property
+    def over(self) -> "asyncio.Future[bool]":
+        """Set when the job is over: to False where the worker had died before, so that nobody has tried."""
+        ...
+
+    def take(self, frame: Frame) -> bool:
+        """Take an answer; return whether it was the last one.
+
+        Raises:
+            FrameError: When it is no answer to this request.
+        """
+        ...
+
+    def end(self, failure: Failure, mark: Mark) -> None:
+        """Take note that the worker ended first: why, and what stood in its slot."""
+        ...
+
+
+class ProbeJob:
+    """Opens and hashes a document."""
+
+    pages = 0
+    caps = FrameCaps()
+
+    def __init__(self, doc_id: int, request: ProbeRequest, over: "asyncio.Future[bool]") -> None:
+        self.doc_id = doc_id
+        self.request = request.to_frame()
+        self.over = over
+        self.outcome: Probe | Failure = Failure(reason=Reason.WORKER_LOST)
+        self._number = request.number
+
+    def take(self, frame: Frame) -> bool:
+        """Take the answer."""
+        self.outcome = failure_of(frame, self._number) or probe_of(frame)
+        return True
+
+    def end(self, failure: Failure, mark: Mark) -> None:  # noqa: ARG002  # a probe has one thing to blame
+        """Blame the document."""
+        self.outcome = failure
+
+
+class SpanJob:
+    """Extracts the pages of a span."""
+
+    def __init__(self, span: Span, request: ExtractRequest, over: "asyncio.Future[bool]") -> None:
+        self.doc_id = span.document.doc_id
+        self.request = request.to_frame()
+        self.over = over
+        self.caps = FrameCaps(
+            header_bytes=HEADER_BASE_BYTES + _HEADER_BYTES_PER_PAGE * span.page_count,
+            payload_bytes=max(FLUSH_BYTES, request.max_text_bytes),
+        )
+        self._number = request.number
+        self._max_text_bytes = request.max_text_bytes
+        self._span = span
+        self._results: list[PageResult] = []
+        self._lost: LostPage | None = None
+
+    @property
+    def pages(self) -> int:
+        """How many pages are done."""
+        return len(self._results)
+
+    @property
+    def outcome(self) -> SpanReport:
+        """What became of the span so far."""
+        lost = None if self._lost is None else self._lost.page
+        untried = tuple(page for page in self._span.pages[len(self._results) :] if page != lost)
+        return SpanReport(results=tuple(self._results), lost=self._lost, untried=untried)
+
+    def take(self, frame: Frame) -> bool:
+        """Take the next pages, or a failure of the document, which is one of each of its pages."""
+        failure = failure_of(frame, self._number)
+        if failure is not None:
+            self._results = list(dead_letters(self._span, failure))
+            return True
+        results, done = pages_of(
+            frame,
+            self._span.pages[len(self._results) :],
+            max_text_bytes=self._max_text_bytes,
+            attempt=self._span.attempt,
+        )
+        if not results:
+            raise FrameError("An answer to a span is empty.")
+        self._results += results
+        return done
+
+    def end(self, failure: Failure, mark: Mark) -> None:
+        """Blame the page in the slot, or the first one that is missing where the slot tells none of ours."""
+        missing = self._span.pages[len(self._results) :]
+        if missing:
+            page = mark.page if mark.phase == Phase.PAGE and mark.page in missing else missing[0]
+            self._lost = LostPage(page=page, failure=failure)
+
+
+def dead_letters(span: Span, failure: Failure) -> tuple[PageResult, ...]:
+    """Return a dead letter for every page of a span."""
+    return tuple(
+        PageResult(
+            page=page,
+            outcome=Outcome.DEAD_LETTER,
+            method=Method.NONE,
+            failure=failure,
+            attempt=span.attempt,
+        )
+        for page in span.pages
+    )
+
+
+def ending_failure(status: int | None, killed_for: Failure | None) -> Failure:
+    """Return why a worker ended in the middle of its work.
+
+    Args:
+        status: Its exit status, a signal as a negative number; None where even its end could not be seen.
+        killed_for: What we killed it for, if it was us.
+    """
+    if killed_for is not None:
+        return killed_for
+    if status is None:
+        return Failure(reason=Reason.WORKER_CRASHED)
+    if status >= 0:
+        return Failure(reason=Reason.WORKER_CRASHED, code=status)
+    return Failure(reason=_SIGNAL_REASONS.get(-status, Reason.WORKER_CRASHED), signal=-status)
+
+
+# By number, since Windows does not know the names. A worker never sends these to itself: somebody else ended it.
+_SIGHUP, _SIGINT, _SIGQUIT, _SIGKILL, _SIGTERM = 1, 2, 3, 9, 15
+_SIGXCPU = 24  # On Linux and macOS alike. The last net under the parent's clocks: twice the time of a page.
+_SIGNAL_REASONS = dict.fromkeys((_SIGHUP, _SIGINT, _SIGQUIT, _SIGKILL, _SIGTERM), Reason.WORKER_LOST) | {
+    _SIGXCPU: Reason.TIME_LIMIT
+}

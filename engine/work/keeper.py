@@ -1,0 +1,230 @@
+"""The keeper: one thread that spawns one worker process, talks to it and stays until it is dead and reaped.
+
+One thread for the whole life of its worker, because Linux sends the worker its parent's death signal when the thread
+that spawned it ends. The thread does all blocking work; what it has to tell goes to the event loop as one call. It
+never decides what to do next: that is the pool's business.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from engine.models.document import Failure, Posture
+from engine.models.outcome import Reason
+from engine.work.frames import FrameCaps, FrameError
+from engine.work.jobs import Job, ending_failure
+from engine.work.memory import MemorySampler
+from engine.work.messages import Launch
+from engine.work.process import WorkerProcess
+from engine.work.replies import posture_of
+from engine.work.slot import SlotFile
+from engine.work.wire import Wire, WorkerGoneError
+
+logger = logging.getLogger(__name__)
+
+_FAREWELL_S = 2.0
+"""How long a worker that is no longer needed may take to go by itself."""
+_BURIAL_S = 10.0
+"""How long a killed worker may take to disappear: one that hangs in a read of a dead network share does not."""
+
+
+class KeeperOwner(Protocol):
+    """Whoever employs keepers; called on the event loop."""
+
+    def on_ready(self, keeper: "Keeper", posture: Posture) -> None:
+        """The worker is up."""
+        ...
+
+    def on_done(self, keeper: "Keeper", job: Job, *, begun: bool, alive: bool) -> None:
+        """The job is over, whatever came of it.
+
+        Args:
+            keeper: Who had it.
+            job: The job.
+            begun: False where somebody else had ended the worker before it could begin.
+            alive: Whether the worker can take another one.
+        """
+        ...
+
+    def on_ended(self, keeper: "Keeper", fault: str) -> None:
+        """The worker is gone; `fault` says why, in our words, where it never became ready."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staffing:
+    """What all keepers of a pool share."""
+
+    command: Sequence[str]
+    parent_pid: int
+    owner: KeeperOwner
+    sampler: MemorySampler
+    post: Callable[..., None]
+    """Runs a function on the event loop; from any thread."""
+
+
+class Keeper:
+    """Owns one worker process. Methods are for the event loop and do not block."""
+
+    def __init__(self, staffing: Staffing, *, name: str, address_space_bytes: int) -> None:
+        self.slot = SlotFile()
+        self._staffing = staffing
+        self._address_space_bytes = address_space_bytes
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._process: WorkerProcess | None = None
+        self._killed = False
+        self._killed_for: Failure | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._current: Job | None = None  # touched by the thread only
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process, once it is spawned."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def rss_bytes(self) -> int:
+        """Its resident memory when it was last measured."""
+        return 0 if self._process is None else self._process.rss_bytes
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process has ended; reaps it if so."""
+        return self._process is not None and self._process.reap() is not None
+
+    def start(self) -> None:
+        """Spawn the worker."""
+        self._thread.start()
+
+    def give(self, job: Job) -> None:
+        """Hand over a job; the worker must be ready and idle."""
+        self._jobs.put(job)
+
+    def retire(self) -> None:
+        """Let the worker go once it is idle."""
+        self._jobs.put(None)
+
+    def kill(self, failure: Failure | None = None) -> None:
+        """End the worker at once.
+
+        Args:
+            failure: What for, where that is the fault of what it works on; the first reason given stands.
+        """
+        with self._lock:
+            if not self._killed:
+                self._killed, self._killed_for = True, failure
+            process = self._process
+        if process is not None:
+            process.kill()
+        self._jobs.put(None)
+
+    def join(self, wait_s: float) -> bool:
+        """Wait for the thread, which ends right after it has said that the worker is gone."""
+        self._thread.join(wait_s)
+        return not self._thread.is_alive()
+
+    # What follows runs on the keeper's own thread.
+
+    def _run(self) -> None:
+        fault = ""
+        try:
+            fault = self._keep()
+        except Exception:
+            # The border of the thread: whatever is wrong in here, the end of the worker has to be told.
+            logger.exception("The keeper of a worker failed.")
+            fault = "the program could not handle it"
+        finally:
+            self._bury()
+            if self._current is not None:
+                self._current.end(Failure(reason=Reason.INTERNAL_ERROR), self.slot.read())
+                self._tell(self._staffing.owner.on_done, self._current, begun=True, alive=False)
+            self._tell(self._staffing.owner.on_ended, fault)
+
+    def _keep(self) -> str:
+        """Spawn and serve the worker; return why it never became ready, or an empty string."""
+        launch = Launch(
+            parent_pid=self._staffing.parent_pid,
+            slot=self.slot.address,
+            address_space_bytes=self._address_space_bytes,
+        )
+        try:
+            process = WorkerProcess((*self._staffing.command, launch.to_argument()), self.slot.inherited_fds)
+        except OSError as error:
+            return f"the system refused: {error.strerror}"
+        with self._lock:
+            self._process = process
+            killed = self._killed
+        if killed:
+            process.kill()
+        self._staffing.sampler.add(process)
+        wire = Wire(process, lambda: self._killed)
+        try:
+            posture = posture_of(wire.receive(FrameCaps()))
+        except FrameError:
+            return "it spoke before it was ready, and not our protocol"
+        except WorkerGoneError:
+            return self._start_fault(process)
+        self._tell(self._staffing.owner.on_ready, posture)
+        while (job := self._jobs.get()) is not None:
+            if not self._do(job, process, wire):
+                break
+        return ""
+
+    def _start_fault(self, process: WorkerProcess) -> str:
+        if self._killed:
+            return "it was not ready in time"
+        status = process.reap(_FAREWELL_S)
+        return f"it ended with status {status} before it was ready"
+
+    def _do(self, job: Job, process: WorkerProcess, wire: Wire) -> bool:
+        """Do a job, and return whether the worker can take another one."""
+        self._current = job
+        before = self.slot.read()
+        try:
+            wire.send(job.request)
+            while not job.take(wire.receive(job.caps)):
+                pass
+            if not wire.idle:
+                self.kill()  # it said more than it was asked; its answer was complete and stands
+        except FrameError:
+            self.kill(Failure(reason=Reason.WORKER_CRASHED))
+        except WorkerGoneError:
+            pass
+        else:
+            process.measure()
+            alive = not self._killed
+            self._finish(job, begun=True, alive=alive)
+            return alive
+        status = process.reap(_FAREWELL_S)
+        if status is None:  # it closed its pipes and lives on
+            self.kill(Failure(reason=Reason.WORKER_CRASHED))
+            status = process.reap(_BURIAL_S)
+        mark, failure = self.slot.read(), ending_failure(status, self._killed_for)
+        job.end(failure, mark)
+        # Ended by somebody else before it wrote what it was going to do: it had died idle, and nobody had noticed yet.
+        self._finish(job, begun=mark != before or failure.reason is not Reason.WORKER_LOST, alive=False)
+        return False
+
+    def _finish(self, job: Job, *, begun: bool, alive: bool) -> None:
+        self._current = None
+        self._tell(self._staffing.owner.on_done, job, begun=begun, alive=alive)
+
+    def _bury(self) -> None:
+        """Make sure that the process is gone, and give back what it held."""
+        process = self._process
+        if process is None:
+            return
+        self._staffing.sampler.discard(process)
+        process.stdin.close()  # it goes when it reads the end
+        if self._killed or process.reap(_FAREWELL_S) is None:
+            process.kill()
+            if process.reap(_BURIAL_S) is None:
+                logger.error("Worker process %d was killed and has not disappeared.", process.pid)
+        process.close()
+
+    def _tell(self, function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        self._staffing.post(function, self, *args, **kwargs)

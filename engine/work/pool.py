@@ -1,0 +1,408 @@
+"""The pool: as many worker processes as are wanted, handed out fairly, watched, replaced, and ended at last.
+
+This is the engine's extractor. It lives on the event loop; each worker's blocking work is done by its keeper's
+thread, and one watchdog task holds all clocks. Covers who works on what and when a worker has to go. Trying again
+what was lost is the pipeline's business.
+"""
+
+import asyncio
+import functools
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from engine.errors import WorkerStartError
+from engine.models.document import DocumentRef, Failure, Posture, Probe, Span, SpanReport
+from engine.models.outcome import Reason
+from engine.models.run import WorkerView
+from engine.settings import Settings
+from engine.work.jobs import Job, ProbeJob, SpanJob, dead_letters
+from engine.work.keeper import Keeper, Staffing
+from engine.work.memory import MemorySampler
+from engine.work.messages import ExtractRequest, ProbeRequest
+from engine.work.process import default_command
+from engine.work.roster import Caller, Roster, Worker, WorkerState
+from engine.work.watch import DocumentTimes, Watch, overdue
+
+logger = logging.getLogger(__name__)
+
+_TICK_S = 0.25
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 5.0
+_UNBEGUN_TRIES = 3
+"""How many workers may turn out to have died idle before a job is given up."""
+_CLOSE_S = 20.0
+_CLOSED = "The worker processes were ended, so that no more pages can be tried."
+
+J = TypeVar("J", bound=Job)
+
+
+class WorkerPool:
+    """Extracts documents in worker processes.
+
+    Args:
+        settings: Limits, clocks and the number of workers.
+        command: The command line that starts a worker; the default starts ours.
+        clock: The monotonic clock.
+        tick_s: How often the watchdog looks.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        command: Sequence[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        tick_s: float = _TICK_S,
+    ) -> None:
+        self._settings = settings
+        self._command = tuple(command or default_command())
+        self._clock = clock
+        self._tick_s = tick_s
+        # All of this changes only in synchronous methods on the event loop.
+        self._roster = Roster()
+        self._staff: dict[Keeper, Worker] = {}
+        self._leaving: list[Keeper] = []
+        self._times = DocumentTimes()
+        self._requests = 0
+        self._failed_starts = 0
+        self._not_before_s = 0.0
+        self._broken = ""
+        self._closed = False
+        self._sampler = MemorySampler()
+        self._watchdog: asyncio.Task[None] | None = None
+
+    async def start(self) -> Posture:
+        """Start the workers, all at once; return what the first one that is ready reports.
+
+        Raises:
+            WorkerStartError: When too many starts in a row fail.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[Posture] = self._loop.create_future()
+        self._gone = asyncio.Event()
+        self._staffing = Staffing(
+            command=self._command, parent_pid=os.getpid(), owner=self, sampler=self._sampler, post=self._post
+        )
+        self._sampler.start()
+        # No task group: the watchdog lives from here to `close`, which ends it and waits for it.
+        self._watchdog = self._loop.create_task(self._watch(), name="worker-watchdog")
+        self._watchdog.add_done_callback(self._on_watchdog_done)
+        self._fill()
+        try:
+            return await self._ready
+        except BaseException:
+            await self.close()
+            raise
+
+    async def probe(self, document: DocumentRef) -> Probe | Failure:
+        """Open and hash a document.
+
+        Raises:
+            WorkerStartError: When workers can no longer be started, or the pool is closed.
+        """
+
+        def job() -> ProbeJob:
+            request = ProbeRequest(
+                number=self._next_number(), location=document.location, open_s=self._settings.clocks.open_s
+            )
+            return ProbeJob(document.doc_id, request, self._loop.create_future())
+
+        return (await self._work(job, document.doc_id)).outcome
+
+    async def extract(self, span: Span) -> SpanReport:
+        """Extract the text of a span's pages.
+
+        Raises:
+            WorkerStartError: When workers can no longer be started, or the pool is closed.
+        """
+        document = span.document
+
+        def job() -> SpanJob:
+            request = ExtractRequest(
+                number=self._next_number(),
+                location=document.location,
+                size_bytes=document.size_bytes,
+                mtime_ns=document.mtime_ns,
+                page_count=document.page_count,
+                first_page=span.pages[0],
+                last_page=span.pages[-1],
+                max_text_bytes=self._settings.worker.max_text_bytes,
+                open_s=self._settings.clocks.open_s,
+                page_s=self._settings.clocks.page_s,
+            )
+            return SpanJob(span, request, self._loop.create_future())
+
+        if self._times.spent_s(document.doc_id) > self._settings.clocks.document_s:
+            return SpanReport(results=dead_letters(span, Failure(reason=Reason.TIME_LIMIT)))
+        return (await self._work(job, document.doc_id, alone=span.alone)).outcome
+
+    def apply(self, settings: Settings) -> None:
+        """Take over other limits, the number of workers included, from the next task on."""
+        self._settings = settings
+        if self._watchdog is not None:
+            self._tidy()
+            self._fill()
+            self._serve()
+
+    def views(self) -> tuple[WorkerView, ...]:
+        """Return what each worker is doing now, by number."""
+        workers = self._roster.workers
+        return tuple(workers[number].view() for number in sorted(workers))
+
+    async def close(self) -> None:
+        """End all workers; none is left when this returns. What is being worked on is given up."""
+        self._closed = True
+        if self._watchdog is None:
+            return
+        self._watchdog.cancel()
+        self._roster.refuse_all(_CLOSED)
+        for worker in tuple(self._staff.values()):
+            if worker.job is not None and not worker.job.over.done():
+                worker.job.over.set_exception(WorkerStartError(_CLOSED))
+            self._kill(worker)
+        if self._staff:
+            try:
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._gone.wait()
+            except TimeoutError:
+                logger.error("%d worker processes have not disappeared.", len(self._staff))  # noqa: TRY400  # no fault of ours
+        await asyncio.wait([self._watchdog])
+        self._sampler.close()
+        for keeper in self._leaving:
+            keeper.join(1.0)
+
+    # Handing out workers
+
+    async def _work(self, make_job: Callable[[], J], doc_id: int, *, alone: bool = False) -> J:
+        """Have a job done by a worker, and return it when it is over."""
+        for tries_left in reversed(range(_UNBEGUN_TRIES)):
+            worker = await self._take(doc_id, fresh=alone)
+            job = make_job()
+            self._give(worker, job, alone=alone)
+            try:
+                begun = await job.over
+            finally:
+                if worker.job is job:  # the caller gave up: nobody else may ever get this worker's late answer
+                    self._kill(worker)
+            if begun or tries_left == 0:
+                return job
+        raise AssertionError  # the loop returns
+
+    async def _take(self, doc_id: int, *, fresh: bool) -> Worker:
+        """Wait for a worker."""
+        while True:
+            self._check()
+            caller = Caller(future=self._loop.create_future(), doc_id=doc_id, fresh=fresh)
+            self._roster.wait(caller)
+            self._serve()
+            try:
+                worker = await caller.future
+            except asyncio.CancelledError:
+                self._roster.leave(caller)
+                if caller.future.done() and not caller.future.cancelled() and caller.future.exception() is None:
+                    self._release(caller.future.result())
+                raise
+            if worker.state is WorkerState.BUSY:  # it may have died since
+                return worker
+
+    def _check(self) -> None:
+        if self._broken:
+            raise WorkerStartError(self._broken)
+        if self._closed or self._watchdog is None:
+            raise WorkerStartError(_CLOSED)
+
+    def _next_number(self) -> int:
+        self._requests += 1
+        return self._requests
+
+    def _give(self, worker: Worker, job: Job, *, alone: bool) -> None:
+        worker.job, worker.alone = job, alone
+        worker.jobs += 1
+        worker.watch = Watch(self._clock(), worker.keeper.slot.read())
+        if job.doc_id in worker.recent:
+            worker.recent.remove(job.doc_id)
+        worker.recent.append(job.doc_id)
+        worker.keeper.give(job)
+
+    def _serve(self) -> None:
+        """Give idle workers to callers, and make room for fresh ones where one is asked for."""
+        workers = self._roster.workers.values()
+        staffed = sum(worker.state in (WorkerState.IDLE, WorkerState.BUSY) for worker in workers)
+        for worker in self._roster.serve(coming=max(0, self._settings.flow.workers - staffed)):
+            self._let_go(worker)
+
+    def _release(self, worker: Worker) -> None:
+        """Take a worker back from whoever had it."""
+        if worker.state is not WorkerState.BUSY:
+            return
+        if worker.alone or self._worn_out(worker):
+            self._let_go(worker)
+        else:
+            self._roster.put_idle(worker)
+        self._serve()
+
+    def _worn_out(self, worker: Worker) -> bool:
+        """Whether a worker has to be replaced before its next job, or is not needed any more."""
+        limits = self._settings.worker
+        return (
+            worker.number > self._settings.flow.workers
+            or worker.address_space_bytes != limits.address_space_bytes
+            or worker.pages_done >= limits.recycle_pages
+            or (not worker.fresh and worker.keeper.rss_bytes > limits.recycle_rss_bytes)
+        )
+
+    # Starting and ending workers
+
+    def _fill(self) -> None:
+        """Start the workers that are missing, unless the last starts failed a moment ago."""
+        for number in range(1, self._settings.flow.workers + 1):
+            if self._closed or self._broken or self._clock() < self._not_before_s:
+                return
+            if number not in self._roster.workers:
+                self._hire(number)
+
+    def _hire(self, number: int) -> None:
+        address_space_bytes = self._settings.worker.address_space_bytes
+        try:
+            keeper = Keeper(self._staffing, name=f"worker-{number}", address_space_bytes=address_space_bytes)
+        except OSError as error:  # no descriptor or no memory for its slot
+            self._start_failed(f"the system refused: {error.strerror}")
+            return
+        try:
+            keeper.start()
+        except RuntimeError:
+            keeper.slot.close()
+            self._start_failed("the system refused another thread")
+            return
+        worker = Worker(
+            number=number, keeper=keeper, address_space_bytes=address_space_bytes, watch=Watch(self._clock())
+        )
+        self._roster.workers[number] = worker
+        self._staff[keeper] = worker
+
+    def _let_go(self, worker: Worker) -> None:
+        """Let a worker without a job end by itself; it is replaced when it has."""
+        self._roster.take_out(worker)
+        worker.keeper.retire()
+
+    def _kill(self, worker: Worker, failure: Failure | None = None) -> None:
+        """End a worker at once, whatever it does."""
+        self._roster.take_out(worker)
+        worker.keeper.kill(failure)
+
+    def _start_failed(self, fault: str) -> None:
+        self._failed_starts += 1
+        backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** (self._failed_starts - 1), _LONGEST_BACKOFF_S)
+        self._not_before_s = self._clock() + backoff_s
+        if self._failed_starts > self._settings.worker.max_start_failures:
+            self._break(
+                f"Worker processes cannot be started: {self._failed_starts} attempts in a row failed (the last one: "
+                f"{fault}). No page can be tried like this. Look for too little free memory, too many running "
+                "processes or a damaged installation, and start again; nothing that was done is lost."
+            )
+
+    def _break(self, sentence: str) -> None:
+        """Refuse all further work."""
+        self._broken = self._broken or sentence
+        self._roster.refuse_all(self._broken)
+        if not self._ready.done():
+            self._ready.set_exception(WorkerStartError(self._broken))
+
+    # What keepers tell
+
+    def _post(self, function: Callable[..., None], *args: object, **kwargs: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(functools.partial(function, *args, **kwargs))
+        except RuntimeError:
+            logger.debug("The event loop was closed before a worker had ended.")
+
+    def on_ready(self, keeper: Keeper, posture: Posture) -> None:
+        """Put a new worker to work."""
+        worker = self._staff[keeper]
+        self._failed_starts, self._not_before_s = 0, 0.0
+        if not self._ready.done():
+            self._ready.set_result(posture)
+        if worker.state is WorkerState.STARTING:
+            worker.state = WorkerState.BUSY
+            self._release(worker)
+            self._fill()
+
+    def on_done(self, keeper: Keeper, job: Job, *, begun: bool, alive: bool) -> None:
+        """Give a job's outcome to whoever waits for it, and take the worker back."""
+        worker = self._staff[keeper]
+        self._times.add(job.doc_id, worker.watch.advance(self._clock()))
+        worker.pages_done += job.pages
+        worker.job = None
+        if not job.over.done():
+            job.over.set_result(begun)
+        if alive:
+            self._release(worker)
+        else:
+            self._roster.take_out(worker)
+
+    def on_ended(self, keeper: Keeper, fault: str) -> None:
+        """Replace a worker that is gone."""
+        worker = self._staff.pop(keeper)
+        self._leaving = [one for one in self._leaving if not one.join(0.0)]
+        self._leaving.append(keeper)
+        keeper.slot.close()
+        starting = worker.state is WorkerState.STARTING
+        self._roster.take_out(worker)
+        del self._roster.workers[worker.number]
+        if worker.job is not None and not worker.job.over.done():
+            worker.job.over.set_result(False)  # it was given to a worker that had already ended
+        worker.job = None
+        if fault and starting and not self._closed:
+            self._start_failed(fault)
+        if not self._staff:
+            self._gone.set()
+        self._fill()
+        self._serve()
+
+    # The watchdog
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._tick_s)
+            self._tick()
+
+    def _on_watchdog_done(self, watchdog: "asyncio.Task[None]") -> None:
+        if not watchdog.cancelled() and (error := watchdog.exception()) is not None:
+            logger.error("The watchdog of the workers failed.", exc_info=error)
+            self._break(
+                "The clocks of the worker processes failed, which is a fault of this program; please report it."
+            )
+
+    def _tick(self) -> None:
+        now_s = self._clock()
+        for worker in tuple(self._roster.workers.values()):
+            self._look_after(worker, now_s)
+        self._tidy()
+        self._fill()
+        self._serve()
+
+    def _look_after(self, worker: Worker, now_s: float) -> None:
+        """Count a worker's time and end it where it has taken too much of anything."""
+        settings = self._settings
+        mark = worker.keeper.slot.read()
+        step_s = worker.watch.advance(now_s, mark)
+        if worker.state is WorkerState.STARTING:
+            if worker.watch.total_s > settings.clocks.start_s:
+                worker.keeper.kill()
+            return
+        job = worker.job
+        if worker.state is not WorkerState.BUSY or job is None:
+            return
+        self._times.add(job.doc_id, step_s)
+        if worker.keeper.rss_bytes > settings.worker.kill_rss_bytes:
+            self._kill(worker, Failure(reason=Reason.MEMORY_LIMIT))
+        elif overdue(worker.watch, mark, settings.clocks, self._times.spent_s(job.doc_id)):
+            self._kill(worker, Failure(reason=Reason.TIME_LIMIT))
+
+    def _tidy(self) -> None:
+        """Let go of idle workers that are dead, worn out or too many."""
+        for worker in self._roster.idle:
+            if worker.keeper.dead or self._worn_out(worker):
+                self._let_go(worker)

@@ -1,0 +1,157 @@
+"""The roster: the pool's workers, who is idle, who waits for one, and who gets the next one.
+
+State only, changed by synchronous methods on the event loop; spawning, killing and clocks are the pool's. Callers
+are served in the order in which they came. One that needs a fresh worker does not hold up those behind it, and gets
+the first fresh one that there is.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from engine.errors import WorkerStartError
+from engine.models.run import WorkerView
+from engine.work.jobs import Job
+from engine.work.keeper import Keeper
+from engine.work.slot import Phase
+from engine.work.watch import Watch
+
+_DOCUMENTS_KEPT_OPEN = 2
+
+
+class WorkerState(Enum):
+    """Where a worker stands."""
+
+    STARTING = auto()  # Spawned, not yet ready.
+    IDLE = auto()  # Ready for a job.
+    BUSY = auto()  # It has a job, or is promised to a caller.
+    ENDING = auto()  # It gets no more jobs, and its end is awaited.
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Worker:
+    """One worker as the pool sees it."""
+
+    number: int
+    """Its place, from 1; its replacement has the same."""
+    keeper: Keeper
+    address_space_bytes: int
+    """The limit that it was started with."""
+    watch: Watch
+    state: WorkerState = WorkerState.STARTING
+    job: Job | None = None
+    alone: bool = False
+    """Whether its present job is its only one."""
+    jobs: int = 0
+    """Jobs that it was given so far."""
+    pages_done: int = 0
+    recent: deque[int] = field(default_factory=lambda: deque(maxlen=_DOCUMENTS_KEPT_OPEN))
+    """Documents that it probably still has open."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it has not worked yet."""
+        return self.jobs == 0
+
+    def view(self) -> WorkerView:
+        """Return what it is doing now."""
+        mark = self.keeper.slot.read()
+        job = self.job
+        return WorkerView(
+            number=self.number,
+            pid=self.keeper.pid,
+            doc_id=None if job is None else job.doc_id,
+            page=mark.page if job is not None and mark.phase == Phase.PAGE else None,
+            busy_s=0.0 if job is None else self.watch.total_s,
+            rss_bytes=self.keeper.rss_bytes,
+            pages_done=self.pages_done,
+        )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Caller:
+    """Somebody who waits for a worker."""
+
+    future: "asyncio.Future[Worker]"
+    doc_id: int
+    fresh: bool
+
+
+class Roster:
+    """All workers of a pool."""
+
+    def __init__(self) -> None:
+        self.workers: dict[int, Worker] = {}
+        """By number."""
+        self._idle: list[Worker] = []
+        self._callers: deque[Caller] = deque()
+
+    @property
+    def idle(self) -> tuple[Worker, ...]:
+        """The idle workers, the last used one last."""
+        return tuple(self._idle)
+
+    def put_idle(self, worker: Worker) -> None:
+        """Note that a worker can take a job."""
+        worker.state, worker.job, worker.alone = WorkerState.IDLE, None, False
+        self._idle.append(worker)
+
+    def take_out(self, worker: Worker) -> None:
+        """Note that a worker gets no more jobs."""
+        worker.state = WorkerState.ENDING
+        if worker in self._idle:
+            self._idle.remove(worker)
+
+    def wait(self, caller: Caller) -> None:
+        """Let somebody wait for a worker."""
+        self._callers.append(caller)
+
+    def leave(self, caller: Caller) -> None:
+        """Let somebody wait no more."""
+        if caller in self._callers:
+            self._callers.remove(caller)
+
+    def refuse_all(self, sentence: str) -> None:
+        """Tell everybody who waits that there will be no worker."""
+        while self._callers:
+            caller = self._callers.popleft()
+            if not caller.future.done():
+                caller.future.set_exception(WorkerStartError(sentence))
+
+    def serve(self, coming: int) -> tuple[Worker, ...]:
+        """Give idle workers to callers.
+
+        Args:
+            coming: How many fresh workers are on their way.
+
+        Returns:
+            Workers that have to go, so that a fresh one can come for a caller who needs it and would otherwise be
+            passed over for ever.
+        """
+        leaving: list[Worker] = []
+        for caller in tuple(self._callers):
+            if caller.future.done():
+                self.leave(caller)
+            elif caller.fresh and (worker := next((one for one in self._idle if one.fresh), None)) is not None:
+                self._promise(caller, worker)
+        for caller in tuple(self._callers):
+            if not self._idle:
+                break
+            if not caller.fresh:
+                self._promise(caller, self._best(caller.doc_id))
+            elif coming > 0:
+                coming -= 1
+            else:
+                leaving.append(self._idle.pop(0))
+        return tuple(leaving)
+
+    def _best(self, doc_id: int) -> Worker:
+        """Return the idle worker that has the document open, or else the one that was used last."""
+        return next((one for one in reversed(self._idle) if doc_id in one.recent), self._idle[-1])
+
+    def _promise(self, caller: Caller, worker: Worker) -> None:
+        self.leave(caller)
+        self._idle.remove(worker)
+        worker.state = WorkerState.BUSY
+        caller.future.set_result(worker)
