@@ -75,7 +75,9 @@ class RowFeed(QObject):
                 try:
                     rows = await fetch(first, limit)
                 except BaseException:
-                    self._table.drop_request(first)
+                    for asked, _ in [(first, limit), *self._waiting]:
+                        self._table.drop_request(asked)
+                    self._waiting.clear()
                     raise
                 if fetch is self._fetch:  # another case may have been opened meanwhile
                     self._table.put_rows(first, rows)

@@ -25,7 +25,7 @@ from gui.app.tasks import TaskOwner
 from gui.views.labels import Tone
 from gui.window.control import CaseControl, abilities_of, at_rest
 from gui.window.seams import Engine
-from tests.support.scripted_session import ScriptedOpener, ScriptedSession, case_info, counts_of
+from tests.support.scripted_session import ScriptedOpener, ScriptedSession, case_info, counts_of, until
 
 
 @dataclass
@@ -47,18 +47,15 @@ class Desk:
 
     async def settle(self) -> None:
         """Wait until no task of the window is left but runs."""
-        while set(self.tasks.running) - {"run"}:
-            await asyncio.sleep(0.001)
+        await until(lambda: not set(self.tasks.running) - {"run"})
 
     async def run_starts(self) -> None:
         """Wait until the session runs."""
-        while self.session.state is not RunState.RUNNING:
-            await asyncio.sleep(0)
+        await until(lambda: self.session.state is RunState.RUNNING)
 
     async def run_ends(self) -> None:
         """Wait until the run has returned."""
-        while self.control.running:
-            await asyncio.sleep(0)
+        await until(lambda: not self.control.running)
 
 
 @asynccontextmanager
@@ -235,8 +232,7 @@ async def test_a_second_export_waits_for_the_first(tmp_path: Path) -> None:
         await desk.control.open(tmp_path / "a.sluice")
         held = desk.session.hold_export = asyncio.Event()
         desk.tasks.start(desk.control.export_audit(tmp_path / "one.jsonl", shown_as="one"), name="export")
-        while not desk.session.calls:
-            await asyncio.sleep(0)
+        await until(lambda: desk.session.calls)
         await desk.control.export_text(tmp_path / "texts", shown_as="texts")
         assert desk.said[-1][1] is Tone.WARN
         held.set()
@@ -277,8 +273,7 @@ async def test_cancelling_an_action_leaves_the_control_usable(tmp_path: Path, ac
         first.hold_close = first.hold_export = held
         task = desk.tasks.start(act(desk.control, tmp_path), name="act")
         assert task is not None
-        while not first.calls:
-            await asyncio.sleep(0)
+        await until(lambda: first.calls)
         task.cancel()
         await desk.settle()
         held.set()
@@ -320,9 +315,9 @@ def test_what_can_be_done_follows_from_state_and_run() -> None:
 )
 def test_a_case_at_rest_shows_where_it_stands(
     counts: Counts,
-    paused: bool,
+    paused: bool,  # noqa: FBT001  # a parameter
     unfinished: tuple[bytes, ...],
-    state: RunState,  # noqa: FBT001  # a parameter
+    state: RunState,
 ) -> None:
     """Before the first run of a session, the state is read off the counts, the pause and the sources."""
     info = replace(case_info(Path("a.sluice")), paused=paused, unfinished_sources=unfinished)

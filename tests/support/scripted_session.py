@@ -5,7 +5,7 @@ stopped, errors are `EngineError`. Tests of what the engine does use the engine.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,6 +35,12 @@ from engine import (
 )
 
 HEAD = "0123456789abcdef" * 4
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds that other code on the loop brings about."""
+    while not condition():
+        await asyncio.sleep(0.001)  # what is waited for is Qt's or a thread's doing, without an event
 
 
 class ScriptedMetrics:
