@@ -21,7 +21,7 @@ def usable_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # only Linux has affinity
         cores = os.cpu_count() or 1
-    return max(1, min(cores, math.ceil(_container_cores())))
+    return max(1, math.ceil(min(cores, _container_cores())))
 
 
 def _container_cores() -> float:

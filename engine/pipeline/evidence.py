@@ -76,13 +76,9 @@ def settings_changed(old: Settings, new: Settings) -> Iterator[Noted]:
                 )
 
 
-def reconciled(counts: Counts) -> Noted:
-    """Note the reconciliation: what was enumerated and what became of it, and whether that is all."""
-    noted: dict[str, FieldValue] = {"reconciled": counts.reconciled, "skipped": counts.skipped}
-    for kind, tally in (("documents", counts.documents), ("pages", counts.pages)):
-        noted |= {f"{kind}_{item.name}": getattr(tally, item.name) for item in fields(tally)}
-        noted[f"{kind}_pending"] = tally.pending
-    return Noted(event="RECONCILED", fields=noted)
+def reconciled() -> Noted:
+    """Note the reconciliation; the case fills in its own counts, and whether that is all."""
+    return Noted(event="RECONCILED")
 
 
 def run_ended(state: RunState, *, elapsed_s: float) -> Noted:

@@ -301,7 +301,7 @@ class Run:
                 "record although nothing is left to do. This is a fault in the program; please report it. Resume "
                 "the case to try these pages again."
             )
-        await self._commits.commit(evidence.reconciled(self.counts))
+        await self._commits.commit(evidence.reconciled())
         await self._commits.commit(evidence.run_ended(state, elapsed_s=self._clock.elapsed_s))
 
     @property
