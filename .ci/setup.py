@@ -20,40 +20,15 @@ PYTHON = VENV / "bin" / "python"
 UNFINISHED = VENV / ".unfinished"
 LOCKS = {"run": "requirements.lock", "dev": "requirements-dev.lock"}
 
-PACKAGES = {
-    "libEGL.so.1": "libegl1",
-    "libGL.so.1": "libgl1",
-    "libX11-xcb.so.1": "libx11-xcb1",
-    "libX11.so.6": "libx11-6",
-    "libdbus-1.so.3": "libdbus-1-3",
-    "libfontconfig.so.1": "libfontconfig1",
-    "libfreetype.so.6": "libfreetype6",
-    "libglib-2.0.so.0": "libglib2.0-0",
-    "libgthread-2.0.so.0": "libglib2.0-0",
+MORE_PACKAGES = {
     "libwayland-client.so.0": "libwayland-client0",
     "libwayland-cursor.so.0": "libwayland-cursor0",
     "libwayland-egl.so.1": "libwayland-egl1",
-    "libxcb-cursor.so.0": "libxcb-cursor0",
     "libxcb-glx.so.0": "libxcb-glx0",
-    "libxcb-icccm.so.4": "libxcb-icccm4",
-    "libxcb-image.so.0": "libxcb-image0",
-    "libxcb-keysyms.so.1": "libxcb-keysyms1",
-    "libxcb-randr.so.0": "libxcb-randr0",
-    "libxcb-render-util.so.0": "libxcb-render-util0",
-    "libxcb-render.so.0": "libxcb-render0",
-    "libxcb-shape.so.0": "libxcb-shape0",
-    "libxcb-shm.so.0": "libxcb-shm0",
-    "libxcb-sync.so.1": "libxcb-sync1",
-    "libxcb-util.so.1": "libxcb-util1",
-    "libxcb-xfixes.so.0": "libxcb-xfixes0",
-    "libxcb-xkb.so.1": "libxcb-xkb1",
-    "libxcb.so.1": "libxcb1",
-    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
-    "libxkbcommon.so.0": "libxkbcommon0",
     "libz.so.1": "zlib1g",
     "libzstd.so.1": "libzstd1",
 }
-"""The Debian package of each system library that Qt links. Those that a package itself needs come with it."""
+"""The Debian packages of libraries that Qt can do without or every system has; `gui.app.display` knows the rest."""
 
 FONTS = "fonts-dejavu-core"
 """Installed along with the libraries: without any font the window shows boxes."""
@@ -162,14 +137,19 @@ def provide_system_libraries() -> None:
         missing = missing_libraries()
     if missing and shutil.which("apt-get"):
         packages = " ".join([*packages_of(missing), FONTS])
-        say(f"The window cannot open before this is done: sudo apt-get install {packages}")
+        say(f"The window cannot open (the terminal can) before this is done: sudo apt-get install {packages}")
     elif missing:
-        say(f"The window cannot open before these system libraries are installed: {' '.join(missing)}")
+        names = " ".join(missing)
+        say(f"The window cannot open (the terminal can) before these system libraries are installed: {names}")
 
 
 def packages_of(libraries: Iterable[str]) -> list[str]:
     """Return the Debian packages of libraries; one that is not known stands for itself."""
-    return sorted({PACKAGES.get(library, library) for library in libraries})
+    sys.path.insert(0, str(CHECKOUT))
+    from gui.app.display import PACKAGES, XCB_PACKAGES  # noqa: PLC0415  # not before it is on the path; loads no Qt
+
+    known = PACKAGES | XCB_PACKAGES | MORE_PACKAGES
+    return sorted({known.get(library, library) for library in libraries})
 
 
 def missing_libraries() -> list[str]:
@@ -187,9 +167,10 @@ def missing_libraries() -> list[str]:
         "lib/libQt6DBus.so.6",
         "plugins/platforms/libqoffscreen.so",
     ]
-    if "WAYLAND_DISPLAY" in os.environ:
+    wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
+    if wayland:
         patterns += ["plugins/platforms/libqwayland*.so", "plugins/wayland-*-client/*.so"]
-    if "WAYLAND_DISPLAY" not in os.environ or "DISPLAY" in os.environ:
+    if not wayland or os.environ.get("DISPLAY"):
         patterns += ["plugins/platforms/libqxcb.so", "plugins/xcbglintegrations/*.so"]
     files = [str(file) for pattern in patterns for file in sorted(qt.glob(pattern))]
     result = subprocess.run(  # noqa: S603  # the system's own linker over our own files
