@@ -1,0 +1,363 @@
+"""What becomes of documents and their pages: rows, audit records and counters, changed together.
+
+Covers probing (new bytes, the same bytes again, bytes that changed), outcomes of pages, the end of a document, and
+what the end means for copies that waited for it. Which fact leads here is the business of `booking`.
+
+A document that other documents may be duplicates of is its bytes' original: it is being processed, or it is done and
+no dead letter of it, page or document, blames the file as found. A document with even one such page is none: another
+copy could still give that page, and nothing may be left out.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+import apsw
+
+from engine.case.audit import Fields, PageForm, check_numbers, failure_fields, place_fields, trace_base, trace_id
+from engine.case.identity import CaseIdentity
+from engine.case.journal import Journal
+from engine.case.manifest import Document, Manifest
+from engine.case.schema import LARGEST_DOCUMENT, place_of
+from engine.case.state import CaseState
+from engine.case.storage import ContradictionError
+from engine.models.document import Failure, PageResult, Probe, document_label, idempotency_key
+from engine.models.facts import ProbeDecision
+from engine.models.outcome import Method, Outcome, Reason, RowState
+
+NO_TEXT: Final[Fields] = {"method": Method.NONE.value, "chars": 0, "text_sha256": ""}
+_TEXTS_A_GROUP: Final = 500
+
+
+class DocumentBook:
+    """Books what happens to documents within one transaction.
+
+    Args:
+        connection: The writer, inside a transaction.
+        identity: The case.
+        state: The transaction's copy of the case's state.
+        journal: Takes the audit records.
+        manifest: The rows.
+        form: Writes the lines of extracted pages.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        *,
+        identity: CaseIdentity,
+        state: CaseState,
+        journal: Journal,
+        manifest: Manifest,
+        form: PageForm,
+    ) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._state = state
+        self._journal = journal
+        self._manifest = manifest
+        self._form = form
+        self._texts: list[tuple[int, str]] = []
+        self._content: tuple[bytes, Fields] = (b"", {})
+        self._traced: tuple[tuple[int, int], str] = ((0, 0), "")
+        self.set_free = 0
+        """Documents that became pending again because the original they waited for failed."""
+
+    def probed(self, document: Document, probe: Probe) -> ProbeDecision:
+        """Book what a look into a document found, and decide whether its pages are to be processed.
+
+        Raises:
+            ContradictionError: When the document is not in a state to be probed.
+        """
+        sha256 = bytes.fromhex(probe.sha256)
+        if document.state is RowState.OPEN:
+            return self._probed_again(document, probe, sha256)
+        if document.state is not RowState.PENDING:
+            raise ContradictionError(f"document {document.doc_id} is {document.state} and was probed")
+        if not 1 <= probe.page_count <= LARGEST_DOCUMENT or len(sha256) != hashlib.sha256().digest_size:
+            raise ContradictionError(f"the probe of document {document.doc_id} is impossible")
+        original = self._manifest.original(sha256)
+        document.sha256 = sha256
+        document.page_count = probe.page_count
+        document.size_bytes, document.mtime_ns = probe.size_bytes, stored_time(probe.mtime_ns)
+        document.repaired = probe.repaired
+        self._manifest.changed(document)
+        if original is None:
+            document.state = RowState.OPEN
+            self._state.pages += probe.page_count
+            return ProbeDecision(doc_id=document.doc_id, process=True)
+        document.duplicate_of = original.doc_id
+        if original.state is RowState.DONE:
+            self._duplicate(document)
+        else:
+            document.state = RowState.WAITING
+            self._state.waiting += 1
+        return ProbeDecision(doc_id=document.doc_id, process=False, duplicate_of=original.doc_id)
+
+    def failed(self, document: Document, failure: Failure, attempt: int) -> None:
+        """Book that a document cannot be processed, or not any further.
+
+        Raises:
+            ContradictionError: When it has its terminal record already.
+        """
+        if document.state is RowState.OPEN:
+            self._bury_pages(document, failure, attempt)
+            return
+        if document.state not in (RowState.PENDING, RowState.WAITING):
+            raise ContradictionError(f"document {document.doc_id} is {document.state} and failed")
+        self._state.waiting -= document.state is RowState.WAITING
+        document.sha256 = document.page_count = document.duplicate_of = None
+        document.source_fault = failure.reason.blames_source
+        seq = self._end(document, Outcome.DEAD_LETTER, failure.reason, {**failure_fields(failure), "attempt": attempt})
+        self._dead_letter(failure.reason, seq)
+
+    def pages_done(self, document: Document, results: tuple[PageResult, ...]) -> None:
+        """Book outcomes of pages; with the last one the document ends.
+
+        Raises:
+            ContradictionError: When the document is not open, or a result is impossible.
+        """
+        if document.state is not RowState.OPEN or document.page_count is None or document.sha256 is None:
+            raise ContradictionError(f"document {document.doc_id} is {document.state} and got results of pages")
+        if document.pages_done + len(results) > document.page_count:
+            raise ContradictionError(f"document {document.doc_id} got more results than it has pages")
+        extracted = self._extracted_line(document)
+        for result in results:
+            if not 1 <= result.page <= document.page_count:
+                raise ContradictionError(f"document {document.doc_id} has no page {result.page}")
+            if result.outcome is Outcome.EXTRACTED and result.failure is None:
+                self._keep_text(document, result)
+                if result.damaged or result.replaced:
+                    self._record_page(document, result, _flags(result))
+                else:
+                    self._journal_page(document, result.page, extracted(result))
+                self._state.pages_extracted += 1
+            elif result.outcome is Outcome.DEAD_LETTER and result.failure is not None:
+                self._bury(document, result, result.failure)
+            else:
+                raise ContradictionError(f"page {result.page} of document {document.doc_id} has an impossible outcome")
+        document.pages_done += len(results)
+        self._manifest.progressed(document)
+        self._end_when_complete(document)
+
+    def retried(self, document: Document, page: int | None, failure: Failure, attempt: int) -> None:
+        """Book that a page or a document is going to be tried again: one strike.
+
+        Raises:
+            ContradictionError: When it has its terminal record already.
+        """
+        fields: Fields = {**self._document_fields(document, page or 0), **failure_fields(failure), "attempt": attempt}
+        place = place_of(document.doc_id, page or 0)
+        if page is not None:
+            fields["page"] = page
+            self._journal.flush()
+            if not 1 <= page <= (document.page_count or 0) or self._manifest.is_terminal(place):
+                raise ContradictionError(f"page {page} of document {document.doc_id} cannot be tried again")
+        if document.state not in (RowState.PENDING, RowState.OPEN):
+            raise ContradictionError(f"document {document.doc_id} is {document.state} and is to be tried again")
+        self._manifest.strike(place)
+        self._record(document, "RETRY", fields)
+
+    def flush(self) -> None:
+        """Write the texts that were kept."""
+        self._connection.executemany("INSERT INTO texts VALUES (?, ?)", self._texts)
+        self._texts.clear()
+
+    def _probed_again(self, document: Document, probe: Probe, sha256: bytes) -> ProbeDecision:
+        """Book the look into a document whose pages were begun by an earlier run."""
+        if sha256 != document.sha256:
+            self._bury_pages(document, Failure(reason=Reason.SOURCE_CHANGED), 1)
+            return ProbeDecision(doc_id=document.doc_id, process=False)
+        # Touched or copied back, with the same bytes: from now on these are what workers must find.
+        document.size_bytes, document.mtime_ns = probe.size_bytes, stored_time(probe.mtime_ns)
+        self._manifest.changed(document)
+        return ProbeDecision(doc_id=document.doc_id, process=True)
+
+    def _duplicate(self, document: Document) -> None:
+        """End a document whose bytes another one accounts for: a record for each page, and one for itself."""
+        count, original = document.page_count or 0, document_label(document.duplicate_of or 0)
+        for page in range(1, count + 1):
+            fields = self._page_fields(document, page)
+            fields |= {**NO_TEXT, "duplicate_of": original, "attempt": 1, "dur_ms": 0}
+            self._record(document, Outcome.DUPLICATE.value, fields, place_of(document.doc_id, page))
+        document.pages_done = count
+        self._state.pages += count
+        self._state.pages_duplicate += count
+        self._end(document, Outcome.DUPLICATE, None, {"duplicate_of": original})
+
+    def _bury_pages(self, document: Document, failure: Failure, attempt: int) -> None:
+        """Make every page without terminal record a dead letter, and so end the document."""
+        self._journal.flush()
+        for page in self._manifest.unfinished_pages(document):
+            result = PageResult(page=page, outcome=Outcome.DEAD_LETTER, method=Method.NONE, attempt=attempt)
+            self._bury(document, result, failure)
+            document.pages_done += 1
+        self._manifest.progressed(document)
+        self._end_when_complete(document)
+
+    def _bury(self, document: Document, result: PageResult, failure: Failure) -> None:
+        fields = failure_fields(failure)
+        seq = self._record_page(document, result, fields | _flags(result))
+        self._state.pages_dead += 1
+        document.pages_dead += 1
+        if failure.reason.blames_source and not document.source_fault:
+            document.source_fault = True
+            self._manifest.changed(document)
+        self._dead_letter(failure.reason, seq)
+
+    def _dead_letter(self, reason: Reason, seq: int) -> None:
+        number = self._state.count_dead_letter(reason)
+        self._connection.execute("INSERT INTO dead_letters VALUES (?, ?)", (number, seq))
+
+    def _end_when_complete(self, document: Document) -> None:
+        if document.pages_done != document.page_count:
+            return
+        if document.pages_done > document.pages_dead:
+            self._end(document, Outcome.EXTRACTED, None, {})
+        else:
+            self._journal.flush()
+            reason = self._manifest.commonest_reason(document)
+            self._end(document, Outcome.DEAD_LETTER, reason, failure_fields(Failure(reason=reason)))
+        if self._state.waiting:
+            self._answer_waiting(document)
+
+    def _answer_waiting(self, document: Document) -> None:
+        for waiting in self._manifest.waiting_for(document.doc_id):
+            self._state.waiting -= 1
+            if document.source_fault:
+                self._set_free(waiting)
+            else:
+                self._duplicate(waiting)
+
+    def _set_free(self, document: Document) -> None:
+        """Let a copy be looked into again, since the original's file failed and its bytes may be fine."""
+        document.state = RowState.PENDING
+        document.sha256 = document.page_count = document.duplicate_of = None
+        document.repaired = False
+        self._manifest.changed(document)
+        self.set_free += 1
+
+    def _end(self, document: Document, outcome: Outcome, reason: Reason | None, extra: Fields) -> int:
+        """Write a document's terminal record; return its number."""
+        document.state, document.outcome, document.reason = RowState.DONE, outcome, reason
+        self._manifest.changed(document)
+        self._state.count_document(outcome)
+        extracted = 0 if outcome is Outcome.DUPLICATE else document.pages_done - document.pages_dead
+        fields: Fields = {
+            **self._document_fields(document, 0),
+            **self._content_fields(document),
+            **place_fields(self._manifest.root_of(document), document.path),
+            "outcome": outcome.value,
+            "version": document.version,
+            "size_bytes": document.size_bytes,
+            "mtime_ns": str(document.mtime_ns),
+            "page_count": document.page_count,
+            "pages_extracted": extracted,
+            "pages_dead_letter": document.pages_dead,
+            "pages_duplicate": document.pages_done - document.pages_dead - extracted,
+            "repaired": document.repaired,
+        }
+        return self._record(document, "DOCUMENT", fields | extra, place_of(document.doc_id))
+
+    def _record_page(self, document: Document, result: PageResult, extra: Fields) -> int:
+        fields = self._page_fields(document, result.page)
+        fields |= {
+            "method": result.method.value,
+            "chars": len(result.text),
+            "text_sha256": result.text_sha256,
+            "attempt": result.attempt,
+            "dur_ms": result.dur_ms,
+        }
+        return self._record(document, result.outcome.value, fields | extra, place_of(document.doc_id, result.page))
+
+    def _record(self, document: Document, event: str, fields: Fields, place: int | None = None) -> int:
+        check_numbers(fields)
+        seq = self._state.records + 1
+        fields["doc_prev"] = document.last_record
+        document.last_record = self._journal.record(event, fields, place)
+        self._manifest.progressed(document)
+        return seq
+
+    def _journal_page(self, document: Document, page: int, line: bytes) -> None:
+        document.last_record = self._journal.append(line, place_of(document.doc_id, page))
+
+    def _extracted_line(self, document: Document) -> Callable[[PageResult], bytes]:
+        """Return what writes the lines of a document's extracted pages: nothing that stays the same is made twice."""
+        state, journal, line = self._state, self._journal, self._form.line
+        label, trace = document_label(document.doc_id), self._trace(document)
+        content = self._content_fields(document)
+        sha256, key = str(content["doc_sha256"]), str(content["key"])
+
+        def write(result: PageResult) -> bytes:
+            return line(
+                attempt=result.attempt,
+                chars=len(result.text),
+                doc_id=label,
+                doc_prev=document.last_record,
+                doc_sha256=sha256,
+                dur_ms=result.dur_ms,
+                key=key,
+                method=result.method.value,
+                mono_ms=journal.mono_ms,
+                page=result.page,
+                prev=state.head,
+                run=state.run,
+                seq=state.records + 1,
+                text_sha256=result.text_sha256,
+                trace=trace_id(trace, result.page),
+                ts=journal.ts,
+            )
+
+        return write
+
+    def _keep_text(self, document: Document, result: PageResult) -> None:
+        """Keep a page's text, after checking that its hash is the one that the log is going to state."""
+        try:
+            found = hashlib.sha256(result.text.encode()).hexdigest()
+        except UnicodeEncodeError as error:
+            raise ContradictionError(
+                f"the text of page {result.page} of document {document.doc_id} holds lone surrogates"
+            ) from error
+        if found != result.text_sha256:
+            raise ContradictionError(f"the text of page {result.page} of document {document.doc_id} has another hash")
+        if result.text:
+            self._texts.append((place_of(document.doc_id, result.page), result.text))
+            if len(self._texts) >= _TEXTS_A_GROUP:
+                self.flush()
+
+    def _page_fields(self, document: Document, page: int) -> Fields:
+        return {**self._document_fields(document, page), **self._content_fields(document), "page": page}
+
+    def _document_fields(self, document: Document, page: int) -> Fields:
+        return {"doc_id": document_label(document.doc_id), "trace_id": trace_id(self._trace(document), page)}
+
+    def _content_fields(self, document: Document) -> Fields:
+        """Return hash and key of a document; the same object for all pages in a row, since hashing costs."""
+        if document.sha256 is None:
+            return {"doc_sha256": None, "key": None}
+        if self._content[0] != document.sha256:
+            sha256 = document.sha256.hex()
+            key = idempotency_key(sha256, self._identity.request_id)
+            self._content = (document.sha256, {"doc_sha256": sha256, "key": key})
+        return self._content[1]
+
+    def _trace(self, document: Document) -> str:
+        of = (self._state.run, document.doc_id)
+        if self._traced[0] != of:
+            self._traced = (of, trace_base(self._identity.case_id, *of))
+        return self._traced[1]
+
+
+def _flags(result: PageResult) -> Fields:
+    """Return the flags of a page, those that are set only."""
+    fields: Fields = {}
+    if result.replaced:
+        fields["replaced"] = result.replaced
+    if result.damaged:
+        fields["damaged"] = True
+    return fields
+
+
+def stored_time(mtime_ns: int) -> int:
+    """Return a modification time as SQLite can hold it: some file systems allow years that no 64 bits reach."""
+    return max(-(2**63), min(mtime_ns, 2**63 - 1))
