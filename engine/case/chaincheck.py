@@ -1,0 +1,388 @@
+"""Checks the records of an exported audit log one after the other, in memory that does not grow with the log.
+
+Needs nothing but the standard library, and nothing of what wrote the log: what a record must be is stated here a
+second time, from the outside. Reading the file and the report for people are the business of `verify`.
+
+What is kept: for each document that has records and no end yet, its last hash and which of its pages have their
+record; for documents that have ended, one bit each.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PAGE_EVENTS: Final = ("EXTRACTED", "DEAD_LETTER", "DUPLICATE")
+
+LARGEST_NUMBER: Final = 2**53 - 1
+
+_SHOWN_OF_A_KIND: Final = 5
+_COMMON: Final = {"v": int, "seq": int, "ts": str, "mono_ms": int, "run": int, "request_id": str, "prev": str}
+_PAGE: Final = {
+    "trace_id": str,
+    "doc_id": str,
+    "doc_sha256": str,
+    "key": str,
+    "page": int,
+    "method": str,
+    "chars": int,
+    "text_sha256": str,
+    "attempt": int,
+    "dur_ms": int,
+    "doc_prev": str,
+}
+_PLACE: Final = {"root": str, "root_b64": str, "path": str, "path_b64": str, "size_bytes": int, "mtime_ns": str}
+_FIELDS: Final[dict[str, dict[str, type]]] = {
+    "EXTRACTED": _PAGE,
+    "DEAD_LETTER": {**_PAGE, "reason": str, "failure_class": str},
+    "DUPLICATE": {**_PAGE, "duplicate_of": str},
+    "DOCUMENT": {**_PLACE, "trace_id": str, "doc_id": str, "doc_prev": str, "outcome": str, "repaired": bool},
+    "SKIPPED": {**_PLACE, "doc_id": str, "doc_prev": str, "reason": str},
+    "RETRY": {"trace_id": str, "doc_id": str, "doc_prev": str, "reason": str, "failure_class": str, "attempt": int},
+    "CHECKPOINT": {"count": int, "head": str},
+}
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
+_LABEL: Final = re.compile(r"D(\d{7}|[1-9]\d{7,11})")
+_HASH: Final = re.compile(rb"[0-9a-f]{64}")
+
+
+class Bits:
+    """A set of whole numbers from 0, one bit each where they stand close together."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, int] = {}
+        self.count = 0
+
+    def add(self, number: int) -> bool:
+        """Add a number; return whether it is new."""
+        chunk, bit = number >> 8, 1 << (number & 255)
+        bits = self._chunks.get(chunk, 0)
+        if bits & bit:
+            return False
+        self._chunks[chunk] = bits | bit
+        self.count += 1
+        return True
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._chunks.get(number >> 8, 0) & (1 << (number & 255)))
+
+
+_Content = tuple[bytes, bytes]
+"""Hash and key of a document's bytes; empty where they were never read."""
+
+_NO_CONTENT: Final = (b"", b"")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A document that has records and no end yet."""
+
+    last: bytes
+    """Hash of its last record, as hexadecimal digits, like all hashes here."""
+    content: _Content = _NO_CONTENT
+    pages: Bits = field(default_factory=Bits)
+    last_page: int = 0
+    """Highest page number with a record."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Tallies:
+    """What the records add up to."""
+
+    documents: Counter[str] = field(default_factory=Counter)
+    """Ended documents by outcome."""
+    pages: Counter[str] = field(default_factory=Counter)
+    """Pages by outcome."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Dead letters by reason, documents that could not be opened included."""
+    skipped: int = 0
+    documents_stated: int = 0
+    """Documents enumerated, as the last RECONCILED record states."""
+    pages_stated: int = 0
+    is_reconciled: bool = False
+    """Whether the last RECONCILED record says that everything was accounted for."""
+
+
+class ChainCheck:
+    """Takes the lines of a log in order and finds what is wrong with them.
+
+    Args:
+        header: The header line, without newline.
+
+    Attributes:
+        records: Lines taken, the header not counted.
+        head: Hash of the last line, 64 hexadecimal digits.
+        problems: Sentences, the first few of each kind.
+    """
+
+    def __init__(self, header: bytes) -> None:
+        self.records = self._seq = 0
+        self.head = hashlib.sha256(header).hexdigest()
+        self._root = self._prev = self.head.encode()
+        self.tallies = Tallies()
+        self._found: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self._run = 0
+        self._open: dict[int, _Open] = {}
+        self._ended = Bits()
+        self._last_doc_id = 0
+        self.request_id = self._read_header(header)
+        self._page_line = _page_pattern(self.request_id).fullmatch
+        self._current: _Open | None = None
+        """The document whose record is being taken."""
+
+    @property
+    def open_documents(self) -> int:
+        """How many documents have records and no end."""
+        return len(self._open)
+
+    def take(self, line: bytes) -> None:
+        """Check the next line, given without its newline."""
+        self.records += 1
+        self._seq += 1
+        match = self._page_line(line)
+        if match is not None:
+            self._take_extracted(match)
+        else:
+            fields = self._parse(line)
+            if fields is not None:
+                self._take_record(fields)
+        self.head = hashlib.sha256(line).hexdigest()
+        self._prev = self.head.encode()
+        if self._current is not None:
+            self._current.last = self._prev
+            self._current = None
+
+    def finish(self) -> None:
+        """Add the numbers of problems that are not shown one by one."""
+        for kind, number in self._found.items():
+            if number > _SHOWN_OF_A_KIND:
+                self.problems.append(f"{number - _SHOWN_OF_A_KIND:,} more problems of this kind: {kind}.")
+
+    def problem(self, kind: str, detail: str = "") -> None:
+        """Note a problem with the current line.
+
+        Args:
+            kind: What is wrong, in words that are the same for all of this kind.
+            detail: What exactly.
+        """
+        self._found[kind] += 1
+        if self._found[kind] <= _SHOWN_OF_A_KIND:
+            where = f"Line {self.records + 1:,}"
+            self.problems.append(f"{where}: {kind}{f' ({detail})' if detail else ''}.")
+
+    def _read_header(self, header: bytes) -> str:
+        fields = self._parse(header)
+        if fields is None:
+            return ""
+        request_id = fields.get("request_id")
+        if fields.get("format") != "sluicegate-audit" or fields.get("v") != 1 or not isinstance(request_id, str):
+            self.problem("this is no header of an audit log")
+            return ""
+        return request_id
+
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
+        """Return the fields of a line, or None after noting why it is no record."""
+        try:
+            fields = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+            written = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            self.problem("the line is no JSON object of whole numbers, texts and flags")
+            return None
+        if not isinstance(fields, dict) or any(isinstance(value, dict | list) for value in fields.values()):
+            self.problem("the line is no flat JSON object")
+            return None
+        if written != line:
+            self.problem("the line is not written in the one form that it must have")
+        if any(type(value) is int and abs(value) > LARGEST_NUMBER for value in fields.values()):
+            self.problem("a number is too large to be kept exactly")
+        return fields
+
+    def _take_extracted(self, match: re.Match[bytes]) -> None:
+        """Take the record of an extracted page without flags: what nearly all lines are, so that this is quick."""
+        doc_id, doc_prev, sha256, key, page, prev, run, seq = match.groups()
+        self._check_link(prev, int(seq), int(run))
+        self._take_page("EXTRACTED", int(doc_id), doc_prev, (sha256, key), int(page))
+
+    def _take_record(self, fields: dict[str, Any]) -> None:
+        event = fields.get("event")
+        wanted = {**_COMMON, **_FIELDS.get(str(event), {})}
+        bad = [name for name, kind in wanted.items() if type(fields.get(name)) is not kind]
+        if bad or not isinstance(event, str):
+            self.problem("the record lacks a field, or has one of another kind", ", ".join(bad) or "event")
+            # As much of the chain as can be judged goes on being judged.
+            self._check_link(_encoded(fields.get("prev")), fields.get("seq"), self._run)
+            return
+        if event == "RUN_STARTED":
+            self._run += 1
+            self.tallies.is_reconciled = False  # until this run says so, too
+        self._check_link(fields["prev"].encode(), fields["seq"], fields["run"])
+        if fields["v"] != 1 or fields["request_id"] != self.request_id or not _TIMESTAMP.fullmatch(fields["ts"]):
+            self.problem("the record's version, request id or time is impossible")
+        if event == "CHECKPOINT":
+            if (fields["count"], fields["head"]) != (self._seq - 1, self.head):
+                self.problem("the checkpoint does not match the log before it")
+        elif event == "RECONCILED":
+            self._check_reconciliation(fields)
+        elif event in _FIELDS:
+            self._take_document_record(event, fields)
+
+    def _take_document_record(self, event: str, fields: dict[str, Any]) -> None:
+        label = _LABEL.fullmatch(fields["doc_id"])
+        if label is None:
+            self.problem("the document's number is impossible")
+            return
+        doc_id = int(label.group(1))
+        content = (_encoded(fields.get("doc_sha256")), _encoded(fields.get("key")))
+        doc_prev = fields["doc_prev"].encode()
+        if event in PAGE_EVENTS:
+            self._take_page(event, doc_id, doc_prev, content, fields["page"])
+            if bool(_HASH.fullmatch(fields["text_sha256"].encode())) != (event == "EXTRACTED"):
+                self.problem("a page's record has no hash of its text, or one without being extracted")
+            if event == "DEAD_LETTER":
+                self.tallies.reasons[fields["reason"]] += 1
+            return
+        document = self._document(doc_id, doc_prev)
+        if event == "DOCUMENT":
+            self._end(doc_id, document, fields, content)
+        elif event == "SKIPPED":
+            self.tallies.skipped += 1
+            if document.pages.count:
+                self.problem("a file that was left out has pages")
+            self._close(doc_id)
+
+    def _check_link(self, prev: bytes, seq: Any, run: int) -> None:
+        if seq != self._seq:
+            self.problem("the records' numbers have a gap or are out of order", f"found {seq!a}, expected {self._seq}")
+            if type(seq) is int and 0 < seq <= LARGEST_NUMBER:
+                self._seq = seq  # so that one gap is one problem
+        if prev != self._prev:
+            self.problem("the record does not link to the line before it: something was changed, removed or put in")
+        if run != self._run:
+            self.problem("the run's number does not follow from the runs started so far")
+            self._run = run
+
+    def _document(self, doc_id: int, doc_prev: bytes) -> _Open:
+        """Return the document whose record this is, after checking its own chain."""
+        document = self._open.get(doc_id)
+        if document is None:
+            if doc_id in self._ended:
+                self.problem("a document has a record after its end: a second terminal record")
+            document = self._open[doc_id] = _Open(last=self._root)
+            self._last_doc_id = max(self._last_doc_id, doc_id)
+        if doc_prev != document.last:
+            self.problem("the record does not link to the one before it of the same document")
+        self._current = document
+        return document
+
+    def _take_page(self, event: str, doc_id: int, doc_prev: bytes, content: _Content, page: int) -> None:
+        document = self._document(doc_id, doc_prev)
+        if document.content != content:
+            self._check_content(document, content)
+        if page < 1 or not document.pages.add(page):
+            self.problem("a page has a second terminal record, or an impossible number")
+            return
+        document.last_page = max(document.last_page, page)
+        document.outcomes[event] += 1
+        self.tallies.pages[event] += 1
+
+    def _check_content(self, document: _Open, content: _Content) -> None:
+        """Check hash and key of a document's bytes, at its first record that has them."""
+        sha256, key = content
+        if document.content != _NO_CONTENT:
+            self.problem("a document's hash or key changes between its records")
+        elif not _HASH.fullmatch(sha256):
+            self.problem("a document's hash is impossible")
+        elif key.decode("latin-1") != _key(sha256, self.request_id):
+            self.problem("a document's key does not follow from its hash and the request id")
+        document.content = content
+
+    def _end(self, doc_id: int, document: _Open, fields: dict[str, Any], content: _Content) -> None:
+        """Take a document's terminal record: its pages must be complete, and as it says."""
+        page_count, outcome = fields.get("page_count"), fields["outcome"]
+        if document.content != content:
+            self._check_content(document, content)
+        pages = page_count if type(page_count) is int else 0
+        if document.pages.count != pages or document.last_page > pages:
+            self.problem("a document ends without one terminal record for each of its pages")
+        found = document.outcomes
+        stated = {event: fields.get(f"pages_{event.lower()}") for event in PAGE_EVENTS}
+        if any(found[event] != number for event, number in stated.items()):
+            self.problem("a document's record states other numbers of pages than there are records")
+        expected = "DUPLICATE" if found["DUPLICATE"] else "EXTRACTED" if found["EXTRACTED"] else "DEAD_LETTER"
+        if outcome != expected:
+            self.problem("a document's outcome does not follow from its pages", f"{outcome}, expected {expected}")
+        if page_count is None:
+            self.tallies.reasons[str(fields.get("reason"))] += 1
+        self.tallies.documents[outcome] += 1
+        self._close(doc_id)
+
+    def _close(self, doc_id: int) -> None:
+        del self._open[doc_id]
+        self._ended.add(doc_id)
+
+    def _check_reconciliation(self, fields: dict[str, Any]) -> None:
+        tallies = self.tallies
+        found = {"skipped": tallies.skipped}
+        for kind, counted in (("documents", tallies.documents), ("pages", tallies.pages)):
+            found |= {f"{kind}_{event.lower()}": counted[event] for event in PAGE_EVENTS}
+        for name, number in found.items():
+            if fields.get(name) != number:
+                self.problem(
+                    "a RECONCILED record states another number than there are records",
+                    f"{name} {fields.get(name)!a}, counted {number}",
+                )
+        documents, pages = fields.get("documents_enumerated"), fields.get("pages_enumerated")
+        if type(documents) is not int or type(pages) is not int:
+            self.problem("a RECONCILED record does not state what was enumerated")
+            return
+        tallies.documents_stated, tallies.pages_stated = documents, pages
+        tallies.is_reconciled = fields.get("reconciled") is True
+        ended = (tallies.documents.total(), tallies.pages.total())
+        is_complete = ended == (documents, pages) and self._ended.count == self._last_doc_id
+        if tallies.is_reconciled != (ended == (documents, pages)) or (tallies.is_reconciled and not is_complete):
+            self.problem("a RECONCILED record says that everything is accounted for, or not, and the records differ")
+
+
+def _encoded(value: Any) -> bytes:
+    """Return a text that passed through `_parse` as bytes, and nothing for what is no text."""
+    return value.encode() if isinstance(value, str) else b""
+
+
+def _key(sha256: bytes, request_id: str) -> str:
+    return hashlib.sha256(bytes.fromhex(sha256.decode()) + request_id.encode()).hexdigest()
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(text)
+
+
+def _page_pattern(request_id: str) -> re.Pattern[bytes]:
+    """Return what matches exactly the lines of extracted pages without flags that are in the one form."""
+    number, digits = b"(?:0|[1-9][0-9]{0,14})", b'"[0-9a-f]{64}"'
+    forms = {
+        "attempt": number,
+        "chars": number,
+        "doc_id": rb'"D([0-9]{7}|[1-9][0-9]{7,11})"',
+        "doc_prev": b'"(.{64})"',
+        "doc_sha256": b'"(.{64})"',
+        "dur_ms": number,
+        "event": b'"EXTRACTED"',
+        "key": b'"(.{64})"',
+        "method": b'"[a-z]{1,20}"',
+        "mono_ms": number,
+        "page": b"(" + number + b")",
+        "prev": b'"(.{64})"',
+        "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode("utf-8", "replace")),
+        "run": b"(" + number + b")",
+        "seq": b"(" + number + b")",
+        "text_sha256": digits,
+        "trace_id": b'"[0-9a-f]{32}"',
+        "ts": rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"',
+        "v": b"1",
+    }
+    fields = b",".join(b'"%s":%s' % (name.encode(), form) for name, form in forms.items())
+    return re.compile(rb"\{" + fields + rb"\}")

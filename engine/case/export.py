@@ -1,0 +1,79 @@
+"""Export of the audit log: the header and every record, byte for byte as they were written, to a file of its own.
+
+The file appears under its name only when it is complete and on disk. Whether the log is in itself sound is checked
+while it is written only as far as its end is concerned; `verify` checks all of it, from the file.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.case.audit import digest
+from engine.case.reader import CaseReader
+from engine.case.storage import shown, sync_folder
+from engine.errors import CaseDamagedError, ExportError
+
+
+def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
+    """Write the audit log as of now; what is recorded meanwhile is not in it.
+
+    Args:
+        reader: The case.
+        out: The file to write; one that is there is replaced.
+
+    Returns:
+        The number of records, and the SHA-256 of the last line.
+
+    Raises:
+        ExportError: When it could not be written; what stood under that name, if anything, still does.
+        CaseDamagedError: When the log in the case is not complete; then nothing is exported.
+    """
+    counts = reader.counts()
+    if _is_part_of_case(out, reader.path):
+        raise ExportError(f"{shown(out)} is the case itself. Choose another name for the export.")
+    with _new_file(out) as file:
+        records, head = 0, reader.identity.digest
+        file.write(reader.identity.line + b"\n")
+        for line in reader.audit_lines(last=counts.audit_records):
+            records += 1
+            head = digest(line)
+            file.write(line + b"\n")
+        if (records, head) != (counts.audit_records, counts.audit_head):
+            raise CaseDamagedError(
+                f"The audit log of {shown(reader.path)} is not complete: {records:,} of {counts.audit_records:,} "
+                "records were found, or the last one was changed. Nothing was exported. Open the case again to have "
+                "it checked."
+            )
+    return records, head
+
+
+def _is_part_of_case(out: Path, case: Path) -> bool:
+    own = {case.name, *(case.name + suffix for suffix in ("-wal", "-shm", "-journal", ".lock"))}
+    return out.name in own and out.absolute().parent.resolve() == case.absolute().parent.resolve()
+
+
+@contextmanager
+def _new_file(out: Path) -> Iterator[BinaryIO]:
+    """Give a file beside `out` that takes its name when the block ends without error, and is removed otherwise."""
+    temporary = out.with_name(f".sluicegate-{secrets.token_hex(8)}.part")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(out)
+            sync_folder(out.absolute().parent)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ExportError(
+            f"{shown(out)} could not be written ({error.strerror}). Nothing new stands under that name. Choose another "
+            "place, or make room there."
+        ) from error

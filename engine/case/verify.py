@@ -1,0 +1,139 @@
+"""Verification of an exported audit log, by anybody: `python -m engine.case.verify AUDIT.jsonl [--expect-head HEX]`.
+
+Needs nothing but the standard library, reads the file once, line by line, and trusts nothing in it. What a record must
+be, and how the chain is checked, stands in `chaincheck`. What cannot be told from the file alone is said in the notes.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from engine.case.chaincheck import ChainCheck, Tallies
+from engine.errors import CaseError
+from engine.models.names import display_name
+from engine.models.outcome import Outcome, Reason
+from engine.models.run import Counts, Tally, VerifyReport
+
+LONGEST_LINE: Final = 4 * 1024 * 1024
+"""Bytes; a record is far shorter, and a file of one endless line must not fill the memory."""
+
+NO_CHECKPOINT: Final = (
+    "No checkpoint kept elsewhere was compared. Whether later records were cut off, or the whole log was made anew, "
+    "cannot be told from the file alone: give the head that was noted when it was exported."
+)
+NOT_COMPARED: Final = "Texts and source files were not compared with the hashes in the log."
+
+
+def verify_file(path: Path, expect_head: str | None = None) -> VerifyReport:
+    """Verify an exported audit log.
+
+    Args:
+        path: The exported file.
+        expect_head: The SHA-256 of some line that was noted elsewhere, such as a checkpoint's, or None. The log may
+            have grown since; it must contain that line.
+
+    Returns:
+        What was found; `ok` only where nothing is wrong.
+
+    Raises:
+        CaseError: When the file cannot be read.
+    """
+    wanted = None if expect_head is None else expect_head.strip().lower()
+    try:
+        with path.open("rb", buffering=1 << 20) as file:
+            header = file.readline(LONGEST_LINE)
+            check = ChainCheck(header.removesuffix(b"\n"))
+            expected_at = 0 if wanted == check.head else None
+            is_whole = header.endswith(b"\n")
+            while is_whole and (line := file.readline(LONGEST_LINE)):
+                is_whole = line.endswith(b"\n")
+                check.take(line[:-1] if is_whole else line)
+                if check.head == wanted:
+                    expected_at = check.records
+            if not is_whole:
+                check.problem("the line is cut off, or longer than any record: nothing after it was checked")
+    except OSError as error:
+        name = display_name(str(path).encode("utf-8", "surrogateescape"))
+        raise CaseError(f"{name} cannot be read ({error.strerror}). Check the name of the exported log.") from error
+    check.finish()
+    problems, notes = list(check.problems), _notes(check)
+    if wanted is None:
+        notes.append(NO_CHECKPOINT)
+    elif expected_at is None:
+        problems.append(
+            "The log does not contain the line with the expected head: its end was cut off, or it is another log."
+        )
+    elif expected_at < check.records:
+        notes.append(
+            f"The expected head is that of record {expected_at:,}; {check.records - expected_at:,} records follow it."
+        )
+    notes.append(NOT_COMPARED)
+    return VerifyReport(
+        ok=not problems,
+        records=check.records,
+        head=check.head,
+        problems=tuple(problems),
+        notes=tuple(notes),
+        counts=_counts(check.tallies, check.open_documents),
+    )
+
+
+def _notes(check: ChainCheck) -> list[str]:
+    notes = []
+    if check.open_documents:
+        notes.append(
+            f"{check.open_documents:,} documents have records and no terminal one: the log was exported before they "
+            "were done."
+        )
+    if not check.tallies.is_reconciled:
+        notes.append("The log does not state that everything enumerated was accounted for.")
+    return notes
+
+
+def _counts(tallies: Tallies, open_documents: int) -> Counts:
+    known = {reason.value: reason for reason in Reason}
+    return Counts(
+        documents=_tally(tallies.documents, max(tallies.documents_stated, tallies.documents.total() + open_documents)),
+        pages=_tally(tallies.pages, max(tallies.pages_stated, tallies.pages.total())),
+        skipped=tallies.skipped,
+        reasons={known[word]: number for word, number in tallies.reasons.items() if word in known},
+    )
+
+
+def _tally(counted: dict[str, int], enumerated: int) -> Tally:
+    return Tally(
+        enumerated=enumerated,
+        extracted=counted.get(Outcome.EXTRACTED.value, 0),
+        dead_letter=counted.get(Outcome.DEAD_LETTER.value, 0),
+        duplicate=counted.get(Outcome.DUPLICATE.value, 0),
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Verify the file that is named and say what was found.
+
+    Returns:
+        0 where nothing is wrong, 1 where something is, 2 where the call is impossible or the file cannot be read.
+    """
+    match list(arguments):
+        case [file]:
+            expect_head = None
+        case [file, "--expect-head", expect_head] | ["--expect-head", expect_head, file]:
+            pass
+        case _:
+            sys.stderr.write("usage: python -m engine.case.verify AUDIT.jsonl [--expect-head HEX]\n")
+            return 2
+    try:
+        report = verify_file(Path(file), expect_head)
+    except CaseError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    for sentence in (*report.problems, *report.notes):
+        sys.stdout.write(f"{sentence}\n")
+    sys.stdout.write(f"{report.records} records, head {report.head}: {'verified' if report.ok else 'NOT verified'}\n")
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
