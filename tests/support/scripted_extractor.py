@@ -25,7 +25,7 @@ from engine.models.run import WorkerView
 from engine.settings import Settings
 
 PageScript = Callable[[Span, int], PageResult | Failure | None]
-"""Given a span and one of its page numbers: a result; a failure that ends the worker at this page; None for plain text."""
+"""Given a span and a page number: a result, a failure that ends the worker at this page, or None for plain text."""
 
 
 async def at_once(_span: Span) -> None:
@@ -96,7 +96,7 @@ class ScriptedExtractor:
         finally:
             self.running -= 1
         self.spans.append(span)
-        results = []
+        results: list[PageResult] = []
         for page in span.pages:
             self.tries[span.document.doc_id, page] += 1
             scripted = self._page(span, page)
