@@ -74,7 +74,8 @@ def write_sample_batch_now(folder: Path) -> int:
                 "written. Choose an empty folder, or the name of a new one."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        _put(folder / NOTE, note)
+        if not (folder / NOTE).exists():
+            _put(folder / NOTE, note)
         if any(_is_missing(folder, file) for file in batch):
             _draw(folder, plan)
             for file in batch:

@@ -130,7 +130,7 @@ def _office() -> Iterator[SampleFile]:
     for number in range(1, 6):
         path = f"ledgers/ledger-{number:02d}.pdf"
         yield _text(path, Prose(path).ledger(20), font="cour", size_pt=9)
-    for title, pages in (("Review of the water supply", 180), ("Review of the harbour", 120)):
+    for title, pages in (("Review of the water supply", 180), ("Review of the harbour", 140)):
         path = f"reviews/{title.lower().replace(' ', '-')}.pdf"
         yield _text(path, Prose(path).review(title, pages))
     yield _text("Annex.pdf/annex-1.pdf", Prose("annex").inspection(2), font="helv")

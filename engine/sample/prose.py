@@ -5,6 +5,7 @@ in `translations`, and which document holds what is in `documents`.
 """
 
 import random
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -50,7 +51,7 @@ _SENTENCES = (
     "Residents near {place} had asked how long the {asset} would stay out of use.",
     "No objection was raised, and the matter was closed.",
     "A copy of the {paper} is attached as annex {number}.",
-    "Between {day} and {later} the level at {place} did not exceed {number} centimetres.",
+    "Between {day} and {day} the level at {place} did not exceed {number} centimetres.",
     "{office} was asked to {action}, and to keep the {paper} with the file.",
     "The contractor had finished {work} for the {asset}, but the invoice had not yet come in.",
     "Whether {place} should be included was left to the committee for the {fund} fund.",
@@ -58,6 +59,18 @@ _SENTENCES = (
     "An amount of {amount} was carried over, since {work} had been delayed by frost.",
     "The {paper} shows the {asset} {state}, which agrees with what was seen on {day}.",
 )
+_SLOT = re.compile(r"\{(\w+)\}")
+_FILLINGS = {
+    "asset": _ASSETS,
+    "place": _PLACES,
+    "state": _STATES,
+    "office": _OFFICES,
+    "work": _WORKS,
+    "month": _MONTHS,
+    "action": _ACTIONS,
+    "fund": _FUNDS,
+    "paper": _PAPERS,
+}
 _LEDGER = "{:<6}{:<14}{:<30}{:>10}{:>14}{:>14}"
 
 
@@ -155,22 +168,18 @@ class Prose:
         return textwrap.wrap(" ".join(self._sentence() for _ in range(sentences)), _WIDTH)
 
     def _sentence(self) -> str:
-        sentence = self._pick(_SENTENCES).format(
-            asset=self._pick(_ASSETS),
-            place=self._pick(_PLACES),
-            day=self._day(),
-            later=self._day(),
-            state=self._pick(_STATES),
-            office=self._pick(_OFFICES),
-            work=self._pick(_WORKS),
-            month=self._pick(_MONTHS),
-            action=self._pick(_ACTIONS),
-            amount=f"EUR {_money(self._dice.randrange(5_000, 4_000_000))}",
-            fund=self._pick(_FUNDS),
-            paper=self._pick(_PAPERS),
-            number=self._dice.randrange(3, 60),
-        )
+        sentence = _SLOT.sub(lambda slot: self._filling(slot[1]), self._pick(_SENTENCES))
         return sentence[0].upper() + sentence[1:]
+
+    def _filling(self, slot: str) -> str:
+        match slot:
+            case "day":
+                return self._day()
+            case "amount":
+                return f"EUR {_money(self._dice.randrange(5_000, 4_000_000))}"
+            case "number":
+                return str(self._dice.randrange(3, 60))
+        return self._pick(_FILLINGS[slot])
 
     def _day(self) -> str:
         return f"{self._dice.randrange(1, 29)} {self._pick(_MONTHS)} {self._year}"

@@ -36,13 +36,16 @@ _PERMISSIONS = -64
 
 
 def main() -> None:
-    """Draw every document of the plan into its folder."""
+    """Draw every document of the plan that is not there yet into its folder."""
     pymupdf.TOOLS.mupdf_display_errors(False)
     folder = Path(sys.argv[1])
     for document in json.load(sys.stdin.buffer):
+        path = folder / document["path"]
+        if path.exists():
+            continue  # an interrupted batch is being completed, and a file that is there is a whole one
         data = finished(drawn(document["pages"]), document["finish"])
         with contextlib.suppress(OSError) if document["optional"] else contextlib.nullcontext():
-            put(folder / document["path"], data)
+            put(path, data)
 
 
 def put(path: Path, data: bytes) -> None:
