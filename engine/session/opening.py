@@ -44,7 +44,7 @@ async def open_case(
     directories = directories or Directories.default()
     settings = settings or load_settings(directories)
     loop = asyncio.get_running_loop()
-    case = await loop.run_in_executor(None, _open, path, request_id, CheckpointLedger(directories.checkpoints))
+    case = await loop.run_in_executor(None, _open, path, request_id, directories)
     try:
         return Session(case, settings=settings, operator=operator or operator_name(), parts=parts or usual_parts())
     except BaseException:
@@ -65,14 +65,31 @@ def operator_name() -> str:
         return "unknown"
 
 
+def make_folder(folder: Path) -> None:
+    """Make the usual folder for case files, private to its owner: cases hold the text of other people's documents.
+
+    Raises:
+        CaseError: When it cannot be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CaseError(
+            f"The folder {folder} for case files cannot be made ({error.strerror}). Choose another place for the case."
+        ) from error
+
+
 def _folder_source(sources: Sequence[Path]) -> Source:
     source = FolderSource(sources)
     source.check()
     return source
 
 
-def _open(path: Path, request_id: str | None, ledger: CheckpointLedger) -> CaseFile:
-    if not path.exists() or path.stat().st_size == 0:
+def _open(path: Path, request_id: str | None, directories: Directories) -> CaseFile:
+    ledger = CheckpointLedger(directories.checkpoints)
+    if path.absolute().parent == directories.cases.absolute():
+        make_folder(path.parent)
+    if CaseFile.is_new(path):
         if not request_id:
             raise SettingsError(
                 f"There is no case at {path} yet, and a new one needs a request id. Give one, or choose a case that "

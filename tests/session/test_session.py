@@ -1,0 +1,162 @@
+"""A session: opening, running real workers over real PDFs, exports, resumption, and what it refuses."""
+
+import asyncio
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine import (
+    CaseError,
+    CaseInUseError,
+    Directories,
+    FlowLimits,
+    Outcome,
+    RunState,
+    Settings,
+    SettingsError,
+    SourceError,
+    Tally,
+    open_case,
+)
+from tests.support import pdfs
+from tests.support.runs import golden_set, records_of
+
+
+def directories(tmp_path: Path) -> Directories:
+    """Return places below the test's folder."""
+    return Directories.below(tmp_path / "places")
+
+
+def quick() -> Settings:
+    """Return settings for small batches."""
+    return Settings(flow=FlowLimits.build(workers=2, max_queue=64))
+
+
+def small_batch(folder: Path) -> Path:
+    """Write a folder of a few good and bad PDFs: 4 documents that open, 1 empty, 1 not a PDF, 1 copy."""
+    folder.mkdir()
+    pdfs.text_pdf(folder / "a.pdf", pages=3, seed=1)
+    pdfs.text_pdf(folder / "b.pdf", pages=20, seed=2)
+    pdfs.blank_pdf(folder / "blank.pdf")
+    pdfs.image_only_pdf(folder / "scan.pdf")
+    (folder / "empty.pdf").write_bytes(b"")
+    pdfs.not_a_pdf(folder / "web page.pdf")
+    (folder / "copy of a.pdf").write_bytes((folder / "a.pdf").read_bytes())
+    return folder
+
+
+async def test_a_folder_becomes_text_and_evidence(tmp_path: Path) -> None:
+    """The whole way with real workers: outcomes, texts, exports and the chain."""
+    folder = small_batch(tmp_path / "in")
+    case = tmp_path / "case.sluice"
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    session = await open_case(case, request_id="2026-17", settings=quick(), directories=directories(tmp_path))
+    try:
+        summary = await session.run([folder])
+        assert summary.state is RunState.FINISHED
+        assert session.state is RunState.FINISHED
+        assert summary.counts.documents == Tally(enumerated=7, extracted=3, dead_letter=3, duplicate=1)
+        assert summary.counts.pages.enumerated == summary.counts.pages.terminal
+        assert {reason.value: n for reason, n in summary.counts.reasons.items()} == {
+            "no_text": 1,
+            "empty_file": 1,
+            "not_a_pdf": 1,
+        }
+        rows = await session.document_rows(1, 100)
+        assert [row.doc_id for row in rows] == list(range(1, 8))
+        assert {row.path: row.outcome for row in rows}["copy of a.pdf"] in {Outcome.DUPLICATE, Outcome.EXTRACTED}
+        dead = await session.dead_letter_rows(1, 100)
+        assert sorted(row.reason.value for row in dead) == ["empty_file", "no_text", "not_a_pdf"]
+
+        report = await session.export_audit(tmp_path / "audit.jsonl")
+        assert report.verified.ok
+        lines = (tmp_path / "audit.jsonl").read_bytes().splitlines()
+        assert hashlib.sha256(lines[-1]).hexdigest() == report.head
+        assert len(lines) == report.records + 1
+
+        texts = await session.export_text(tmp_path / "texts")
+        assert texts.documents == 4
+        words = pdfs.page_words(7, seed=2)
+        pages = next((tmp_path / "texts").rglob("b.D*.txt")).read_text(encoding="utf-8").split("\f")
+        assert set(words) <= set(pages[6].split())
+    finally:
+        await session.close()
+    assert not psutil.Process().children(recursive=True)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
+    assert [r["event"] for r in records_of(case)][-2:] == ["EXPORTED", "EXPORTED"]
+
+
+async def test_a_second_run_goes_on_where_the_first_was_stopped(tmp_path: Path) -> None:
+    """Sources that were not looked through to the end are remembered by the case."""
+    folder = tmp_path / "in"
+    pdfs.batch(folder, documents=30, pages_each=4)
+    whole = await open_case(
+        tmp_path / "whole.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    await whole.run([folder])
+    await whole.close()
+
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(session.run([folder]))
+            while not session.snapshot().counts.pages.extracted:
+                await asyncio.sleep(0.01)
+            session.stop()
+        resumed = await session.run()
+    finally:
+        await session.close()
+    assert resumed.state is RunState.FINISHED
+    assert golden_set(tmp_path / "case.sluice") == golden_set(tmp_path / "whole.sluice")
+
+
+async def test_what_cannot_be_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """No request id, another request, a missing source, a second opening: each is refused, and nothing is started."""
+    places = directories(tmp_path)
+    with pytest.raises(SettingsError, match="request id"):
+        await open_case(tmp_path / "case.sluice", directories=places, settings=quick())
+    session = await open_case(tmp_path / "case.sluice", request_id="one", directories=places, settings=quick())
+    with pytest.raises(CaseInUseError, match="already open in this very program"):
+        await open_case(tmp_path / "case.sluice", directories=places, settings=quick())
+    with pytest.raises(SourceError, match="nowhere"):
+        await session.run([tmp_path / "nowhere"])
+    assert session.state is RunState.IDLE
+    await session.close()
+    with pytest.raises(CaseError, match="closed"):
+        await session.run([tmp_path])
+    with pytest.raises(CaseError, match="'one'"):
+        await open_case(tmp_path / "case.sluice", request_id="two", directories=places, settings=quick())
+
+
+async def test_the_default_place_is_made_private(tmp_path: Path) -> None:
+    """A case in the usual folder can be created on a machine where that folder is not there yet."""
+    places = directories(tmp_path)
+    session = await open_case(places.cases / "new.sluice", request_id="r", directories=places, settings=quick())
+    await session.close()
+    assert (places.cases / "new.sluice").exists()
+    if os.name == "posix":
+        assert places.cases.stat().st_mode & 0o077 == 0
+
+
+async def test_an_idle_session_answers_what_there_is(tmp_path: Path) -> None:
+    """Before any run there is a snapshot, an empty table and an export of the header alone."""
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", directories=directories(tmp_path), settings=quick()
+    )
+    snapshot = session.snapshot()
+    assert snapshot.state is RunState.IDLE
+    assert snapshot.counts.documents == Tally()
+    assert snapshot.stage.max_queue == 64
+    assert await session.document_rows(1, 10) == []
+    assert session.metrics.read() == ()
+    report = await session.export_audit(tmp_path / "audit.jsonl")
+    assert report.records == 0
+    header = json.loads((tmp_path / "audit.jsonl").read_bytes().splitlines()[0])
+    assert header["request_id"] == "r"
+    await session.close()
