@@ -19,9 +19,13 @@ help:
 	@echo "make lock                make the lock files agree with pyproject.toml; needs uv"
 	@echo "make clean               remove .venv and every cache"
 
+# Ending with 1 says that everything is accounted for, some of it as dead letters: the program told, and make has
+# nothing to add; unless it could not even be loaded, which ends with 1 too. The trap lets the shell wait for the
+# program, which stops in good order when it is interrupted.
 run: setup
 	@case $$FOLDER in "~"|"~/"*) FOLDER=$$HOME$${FOLDER#"~"};; esac; \
-	exec $(python) -m gui open $${FOLDER:+-- "$$FOLDER"}
+	trap : INT; \
+	$(python) -m gui open $${FOLDER:+-- "$$FOLDER"} || { [ $$? -eq 1 ] && $(python) -c "import gui.command"; }
 
 # The window's tests draw into memory, so that they need no display and disturb none.
 test: setup-dev

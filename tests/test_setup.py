@@ -103,6 +103,19 @@ def test_make_run_knows_the_home_folder(copy: Path) -> None:
 
 @UNIX
 @MAKE
+@pytest.mark.parametrize(("ends_with", "loads", "succeeds"), [(0, 0, True), (1, 0, True), (1, 1, False), (3, 0, False)])
+def test_dead_letters_are_no_error_of_make(copy: Path, *, ends_with: int, loads: int, succeeds: bool) -> None:
+    """A run that accounts for all succeeds; one that stopped early, or a program that cannot be loaded, fails."""
+    executable(copy / ".ci" / "python.sh", "#!/bin/sh\n")
+    executable(
+        copy / ".venv" / "bin" / "python",
+        f"#!/bin/sh\ncase $1 in -m) exit {ends_with};; -c) exit {loads};; esac\n",
+    )
+    assert (run("make", "run", cwd=copy).returncode == 0) is succeeds
+
+
+@UNIX
+@MAKE
 def test_nothing_is_run_after_a_set_up_that_failed(copy: Path) -> None:
     """Where the set-up fails, make fails and does not start the program."""
     executable(copy / ".ci" / "python.sh", "#!/bin/sh\nexit 1\n")
