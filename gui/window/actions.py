@@ -3,7 +3,7 @@
 Covers what is offered. What an action does is connected by `main_window`.
 """
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -95,6 +95,7 @@ class Actions:
         """Put what is needed during a run onto the toolbar."""
         bar.setMovable(False)
         bar.setFloatable(False)
+        bar.setIconSize(QSize(18, 18))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         bar.addActions([self.pause, self.stop])

@@ -90,7 +90,7 @@ class CaseControl(QObject):
         opened: A case was opened; carries its `CaseInfo`.
         closed: The case was closed.
         changed: Something changed by an action: show it now, without waiting for the next tick.
-        finished: A run returned; carries its `RunSummary`.
+        refused: Other limits could not be taken over; carries the sentence.
         said: Something is to be told; carries the sentence and its `Tone`.
         busy: Something goes on that takes a moment; carries the sentence.
     """
@@ -98,7 +98,7 @@ class CaseControl(QObject):
     opened = Signal(object)
     closed = Signal()
     changed = Signal()
-    finished = Signal(object)
+    refused = Signal(str)
     said = Signal(str, object)
     busy = Signal(str)
 
@@ -197,7 +197,6 @@ class CaseControl(QObject):
         try:
             with self._told():
                 summary = await session.run(sources)
-                self.finished.emit(summary)
                 self.said.emit(*ending(summary))
         finally:
             self._run_ended = None
@@ -236,10 +235,12 @@ class CaseControl(QObject):
 
     def apply(self, limits: FlowLimits) -> None:
         """Let other limits hold from now on, in this run and in later ones."""
-        with self._told():
+        try:
             if self._session is not None:
                 self._session.apply(replace(self._session.settings, flow=limits))
-                self.said.emit("The new limits hold from now on, and are kept for later runs.", Tone.GOOD)
+        except EngineError as error:
+            self.refused.emit(error.user_message)
+        else:
             self._tasks.start(self._keep(limits), name="save settings")
         self.changed.emit()
 

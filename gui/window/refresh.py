@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, QTimer
 
 from engine import Snapshot
 from gui.window.control import CaseControl
-from gui.window.seams import CaseSession
 
 PERIOD_MS = 250
 
@@ -21,7 +20,7 @@ class Refresh(QObject):
     Args:
         control: Has the session.
         show_title: Shows a snapshot in title and actions; called even while the window is hidden.
-        show_all: Shows a session's snapshot, charts and tables.
+        show_all: Shows a snapshot, and charts and tables with it.
         visible: Tells whether anybody can see the window.
         parent: The window.
     """
@@ -31,7 +30,7 @@ class Refresh(QObject):
         *,
         control: CaseControl,
         show_title: Callable[[Snapshot], None],
-        show_all: Callable[[CaseSession, Snapshot], None],
+        show_all: Callable[[Snapshot], None],
         visible: Callable[[], bool],
         parent: QObject,
     ) -> None:
@@ -70,10 +69,10 @@ class Refresh(QObject):
 
     def tick(self) -> None:
         """Show the state, unless nobody sees it or a case at rest is shown as it is already."""
-        session, snapshot = self._control.session, self._control.snapshot()
-        if session is None or snapshot is None:
+        snapshot = self._control.snapshot()
+        if snapshot is None:
             return
         self._show_title(snapshot)
         if self._visible() and (self._control.running or snapshot != self._shown):
             self._shown = snapshot
-            self._show_all(session, snapshot)
+            self._show_all(snapshot)

@@ -54,7 +54,6 @@ async def _desk(tmp_path: Path) -> AsyncIterator[Desk]:
         await asyncio.sleep(0)
         if (folder.parent / "broken").exists():
             raise SourceError("The sample batch cannot be written here.")
-        folder.mkdir(parents=True, exist_ok=True)
         return 7
 
     engine = Engine(directories=Directories.below(tmp_path), open_case=opener, write_sample_batch=sample)

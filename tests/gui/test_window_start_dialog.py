@@ -9,10 +9,15 @@ from PySide6.QtWidgets import QApplication, QLabel
 from gui.views.start_dialog import StartDialog, look_at, summary_of
 
 
+def _application() -> QApplication:
+    application = QApplication.instance()
+    return application if isinstance(application, QApplication) else QApplication([])
+
+
 @pytest.fixture
 def dialog(tmp_path: Path) -> StartDialog:
     """Return a dialog over two sources, with the place of its case file looked at."""
-    assert QApplication.instance() or QApplication([])
+    _application()
     made = StartDialog([tmp_path / "a", tmp_path / "b"], request_id="R-1", case_path=tmp_path / "one.sluice")
     made.place_asked.connect(lambda path: made.show_place(look_at(path)))
     made.show_place(look_at(made.path))
@@ -72,7 +77,7 @@ def test_an_empty_request_id_cannot_be_started(dialog: StartDialog) -> None:
 
 def test_nothing_starts_before_the_place_was_looked_at(tmp_path: Path) -> None:
     """Until the answer about the place is there, Start is off; a late answer about another place changes nothing."""
-    assert QApplication.instance() or QApplication([])
+    _application()
     dialog = StartDialog([tmp_path], request_id="R-1", case_path=tmp_path / "one.sluice")
     asked: list[Path] = []
     dialog.place_asked.connect(asked.append)
@@ -87,7 +92,7 @@ def test_nothing_starts_before_the_place_was_looked_at(tmp_path: Path) -> None:
 
 def test_hostile_names_of_sources_are_shown_inert(tmp_path: Path) -> None:
     """Markup, line breaks, bytes that are no UTF-8 and turned writing direction are only characters to be read."""
-    assert QApplication.instance() or QApplication([])
+    _application()
     hostile = [tmp_path / "<img src=x>.pdf", tmp_path / "a\nb.pdf", tmp_path / "\u202efdp.exe", tmp_path / "\udcff.pdf"]
     dialog = StartDialog(hostile, request_id="R-1", case_path=tmp_path / "one.sluice")
     [label] = [label for label in dialog.findChildren(QLabel) if "<img src=x>.pdf" in label.text()]

@@ -39,8 +39,8 @@ HEAD = "0123456789abcdef" * 4
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait until a condition holds that other code on the loop brings about."""
-    while not condition():
-        await asyncio.sleep(0.001)  # what is waited for is Qt's or a thread's doing, without an event
+    while not condition():  # what is waited for is Qt's or a thread's doing, without an event
+        await asyncio.sleep(0.001)
 
 
 class ScriptedMetrics:
