@@ -1,7 +1,6 @@
 """The sample batch: it is what it says it is, the same each time, and never written over anything else."""
 
 import asyncio
-import json
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from engine.sample.batch import write_sample_batch, write_sample_batch_now
 from engine.sample.documents import NOTE
 from engine.sample.expected import ExpectedFile, ExpectedPage, expected_counts, expected_files
 from engine.source.folder import FolderSource
+from tests.support.findings import findings
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def seen(sample: Path) -> dict[bytes, dict[str, Any]]:
     """What MuPDF makes of every document of the batch, by path; it runs in a process of its own."""
-    reader = Path(__file__).with_name("mupdf_reader.py")
-    done = subprocess.run([sys.executable, "-I", reader, sample], check=True, capture_output=True)
-    return {bytes.fromhex(path): facts for path, facts in json.loads(done.stdout).items()}
+    return findings(sample)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +87,7 @@ def page_reading(facts: dict[str, Any]) -> tuple[Method, Reason | None]:
     """Return how a page is read, and why it cannot be, by the rules of the program."""
     if facts["text"].strip():
         return Method.TEXT, None
-    if facts["damaged"]:
+    if "read error" in facts["warnings"]:
         return Method.NONE, Reason.CORRUPT_PAGE
     return (Method.NONE, Reason.NO_TEXT) if facts["drawn"] else (Method.BLANK, None)
 
@@ -118,7 +116,7 @@ def test_every_page_comes_out_as_expected(documents: list[ExpectedFile], seen: d
         assert len(pages) == len(seen[file.path].get("pages", []) if pages else [])
         for page, facts in zip(pages, seen[file.path]["pages"] if pages else [], strict=True):
             assert (file.path, page.method, page.reason) == (file.path, *page_reading(facts))
-            assert page.damaged == facts["damaged"]
+            assert page.damaged == ("read error" in facts["warnings"])
             text = squeezed(facts["text"])
             assert [line for line in page.lines if squeezed(line) not in text] == []
 

@@ -1,17 +1,20 @@
 """Reads every document of a folder with MuPDF and prints what it found as JSON; a program of its own.
 
-Run as `python -I mupdf_reader.py FOLDER`. Names go out as hexadecimal digits, since they need not be text.
+Run by `tests.support.findings`. Names go out as hexadecimal digits, since they need not be text.
 """
 
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 for name in ("onnxruntime", "pymupdf4llm", "pymupdf.layout"):
     sys.modules[name] = None  # type: ignore[assignment]  # a layout model that is not used here
 
 import pymupdf  # noqa: E402  # only once the marks above are set
+
+PASSWORD = "sesame"  # noqa: S105  # the one that `tests.support.pdfs` uses
 
 
 def read(data: bytes) -> dict[str, Any]:
@@ -21,16 +24,26 @@ def read(data: bytes) -> dict[str, Any]:
     except (pymupdf.FileDataError, pymupdf.EmptyFileError):
         return {"opens": False}
     facts = {"opens": True, "is_pdf": document.is_pdf, "locked": bool(document.needs_pass)}
-    if facts["locked"]:
+    if facts["locked"] and not document.authenticate(PASSWORD):
         return facts
-    return facts | {"repaired": bool(document.is_repaired), "pages": [read_page(page) for page in document]}
+    return facts | {"repaired": bool(document.is_repaired), "pages": list(read_pages(document))}
 
 
 def read_page(page: Any) -> dict[str, Any]:
     """Return the text of a page, whether anything is drawn on it, and whether its streams are broken."""
-    pymupdf.TOOLS.reset_mupdf_warnings()
     text, drawn = page.get_text(), bool(page.get_bboxlog())
-    return {"text": text, "drawn": drawn, "damaged": "read error" in pymupdf.TOOLS.mupdf_warnings()}
+    return {"text": text, "drawn": drawn, "rotation": page.rotation}
+
+
+def read_pages(document: Any) -> Iterator[dict[str, Any]]:
+    """Yield what there is on each page; where it cannot be read, only that."""
+    for number in range(document.page_count):
+        pymupdf.TOOLS.reset_mupdf_warnings()
+        try:
+            facts = read_page(document[number])
+        except (RuntimeError, MemoryError, pymupdf.mupdf.FzErrorBase):
+            facts = {"error": True}
+        yield facts | {"warnings": pymupdf.TOOLS.mupdf_warnings()}
 
 
 def main() -> None:
