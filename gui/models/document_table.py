@@ -15,7 +15,7 @@ _STATE_MARKS = {
     RowState.WAITING: Mark.PENDING,
     RowState.SKIPPED: Mark.LEFT_OUT,
 }
-_REBUILT = "Rebuilt while reading: text may be missing"
+_REBUILT = "Rebuilt; may lack text"
 _REBUILT_SENTENCE = (
     "The file was damaged and had to be rebuilt, as with one that was cut short: pages or text may be missing. "
     "Compare it with the original."

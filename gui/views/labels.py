@@ -6,8 +6,10 @@ What they look like is the style sheet's business; here they get the marks that 
 from enum import StrEnum
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+
+from gui.models.record_table import plain_tooltip
 
 
 class Tone(StrEnum):
@@ -33,6 +35,31 @@ class PlainLabel(QLabel):
         """Show another text; costs nothing where it is the same."""
         if text != self.text():
             self.setText(text)
+
+
+class ElidedLabel(QLabel):
+    """A secondary text on one line that ends with "…" where it does not fit; the whole of it is its tooltip."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        """Show `text`, as far as it fits."""
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setProperty("caption", True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Show another text; costs nothing where it is the same."""
+        if text != self.text():
+            self.setText(text)
+            self.setToolTip(plain_tooltip(text))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Override: draw what fits."""
+        painter = QPainter(self)
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.rect(), int(self.alignment()), shown)
 
 
 def caption(text: str = "", parent: QWidget | None = None, *, wrap: bool = False) -> PlainLabel:

@@ -89,7 +89,8 @@ class Themes(QObject):
     def _dress(self) -> None:
         self._application.setPalette(self._current.palette())
         colours = {name: value for name, value in asdict(self._current).items() if isinstance(value, str)}
-        self._application.setStyleSheet(self._template.substitute(colours))
+        pictures = {"pictures": (RESOURCES / "style").as_posix(), "shade": "dark" if self._current.dark else "light"}
+        self._application.setStyleSheet(self._template.substitute(colours | pictures))
 
 
 def _is_dark(palette: QPalette) -> bool:
