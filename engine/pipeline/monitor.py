@@ -34,9 +34,9 @@ def allowed_memory_bytes() -> int:
         return total
 
 
-def budget_bytes(memory: MemoryBudget) -> int:
+def budget_bytes(memory: MemoryBudget, allowed_bytes: int) -> int:
     """Return the budget in force: as set, or 70 % of what is allowed."""
-    return memory.budget_bytes if memory.budget_bytes is not None else allowed_memory_bytes() * 70 // 100
+    return memory.budget_bytes if memory.budget_bytes is not None else allowed_bytes * 70 // 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +147,18 @@ class Monitor:
         self._now = now
         self._thread = thread
         self._tree = ProcessTree()
+        self._allowed_bytes = allowed_memory_bytes()
         self._holding = False
         self._last_s = now()
         self._last_pages = 0
         self.memory = MemoryReading()
         self.peak = PeakMemory()
         self.pages_per_s = 0.0
+
+    @property
+    def budget_bytes(self) -> int:
+        """The memory budget in force."""
+        return budget_bytes(self._inputs.memory(), self._allowed_bytes)
 
     @property
     def mean_pages_per_s(self) -> float:
@@ -199,7 +205,7 @@ class Monitor:
 
     def _judge(self, memory: MemoryReading) -> None:
         limits = self._inputs.memory()
-        percent = 100 * memory.tree / budget_bytes(limits)
+        percent = 100 * memory.tree / self.budget_bytes
         if not self._holding and percent >= limits.hold_percent:
             self._holding = True
             self._inputs.hold_memory(True)

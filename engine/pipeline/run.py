@@ -28,7 +28,7 @@ from engine.models.run import Counts, RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.intake import Enumerator, Feeder
-from engine.pipeline.monitor import ActiveClock, Monitor, MonitorInputs, budget_bytes
+from engine.pipeline.monitor import ActiveClock, Monitor, MonitorInputs
 from engine.pipeline.probing import ProbeHooks, Prober
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
@@ -219,7 +219,7 @@ class Run:
             stage=statistics,
             rss_tree_bytes=self._monitor.memory.tree,
             rss_main_bytes=self._monitor.memory.main,
-            memory_budget_bytes=budget_bytes(self.settings.memory),
+            memory_budget_bytes=self._monitor.budget_bytes,
             pages_per_s=self._monitor.pages_per_s,
             mean_pages_per_s=self._monitor.mean_pages_per_s,
             bottleneck=self._bottleneck.explain(statistics, exhausted=self._exhausted),

@@ -34,7 +34,7 @@ from engine.models.run import (
     TextReport,
 )
 from engine.pipeline import evidence
-from engine.pipeline.monitor import budget_bytes
+from engine.pipeline.monitor import allowed_memory_bytes, budget_bytes
 from engine.pipeline.run import Run, RunInputs, Threads
 from engine.pipeline.seams import Extractor, Source
 from engine.settings import Settings
@@ -83,6 +83,7 @@ class Session:
         self._ended = asyncio.Event()
         self._ended.set()
         self._closed = False
+        self._allowed_bytes = allowed_memory_bytes()
 
     def __repr__(self) -> str:
         return f"<Session {self._info.path.name} {self.state}>"
@@ -122,7 +123,7 @@ class Session:
             stage=_idle_stage(self._settings),
             rss_tree_bytes=0,
             rss_main_bytes=0,
-            memory_budget_bytes=budget_bytes(self._settings.memory),
+            memory_budget_bytes=budget_bytes(self._settings.memory, self._allowed_bytes),
             pages_per_s=0.0,
             mean_pages_per_s=0.0,
             bottleneck="",
