@@ -95,7 +95,7 @@ class TokenBucket:
             return True
         if weight > self._burst and not oversize:
             raise ValueError(f"{weight} tokens were asked for, and the bucket holds only {self._burst}")
-        if self._missing(weight) > 0:
+        if self._missing(weight) > _ROUNDING:
             return False
         self._spend(weight)
         return True
@@ -130,14 +130,14 @@ class TokenBucket:
         if self._rate_per_s is None:
             return True
         missing = self._missing(weight)
-        if missing > 0:
+        if missing > _ROUNDING:
             delay_s = max(missing / self._rate_per_s, _SHORTEST_TIMER_S)
             self._timer = self._clock.call_later(delay_s, self._line.nudge)
-        return missing <= 0
+        return missing <= _ROUNDING
 
     def _missing(self, weight: int) -> float:
         self._refill()
-        return min(weight, self._burst) - self._tokens - _ROUNDING
+        return min(weight, self._burst) - self._tokens
 
     def _refill(self) -> None:
         now_s = self._clock.monotonic()

@@ -4,6 +4,7 @@ Covers keeping samples and hold marks and handing them out. Writers append and k
 when they redraw. Taking samples is the business of the pipeline, drawing that of the window.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from engine.flow.marks import HoldMarks
 from engine.flow.series import Ring, WholeRun, thin
 from engine.models.flow import GateChange, HoldMark, MetricSample
 
-FINE_SAMPLES = 2400
-"""Samples kept as they were: ten minutes at four a second."""
+FINE_SAMPLES = 2500
+"""Samples kept as they were: ten minutes at four a second, and a little more."""
 
 RUN_POINTS = 600
 """Most points kept of a whole run."""
@@ -72,21 +73,27 @@ class Metrics:
     def read(self, window_s: float | None = None, points: int = 300) -> tuple[MetricSample, ...]:
         """Return a window up to the newest sample, in at most `points` points.
 
-        The window comes from the newest samples as they were, or, where it reaches back further than these, from the
+        The window comes from the newest samples as they were and, where it reaches back further than these, from the
         coarser points of the whole run. Points that stand for several samples show their peaks (`engine.flow.series`).
 
         Args:
             window_s: Seconds to look back, or None for the whole run.
-            points: Most points wanted.
+            points: Most points wanted, at least 1.
         """
-        oldest, start_s = self._ring.oldest(), self._start_s(window_s)
-        if self._ring.complete or (oldest is not None and oldest.at_s <= start_s):
-            samples: Sequence[MetricSample] = self._ring.since(0)
-            first = self._ring.added - len(samples)
+        if points < 1:
+            raise ValueError(f"points is {points}, and must be at least 1")
+        newest, start_s = self._ring.newest(), self._start_s(window_s)
+        if newest is None:
+            return ()
+        if window_s is None or window_s >= newest.at_s:
+            # A whole run gets longer all the time: its points stand for a power of two of seconds, so that they
+            # stay what they were until that doubles.
+            width_s = 2.0 ** math.ceil(math.log2(max(newest.at_s, 1.0) / max(1, points - 1)))
         else:
-            samples, first = self._run.points(), 0
+            width_s = max(window_s, 1e-3) / points
+        samples = self._samples(start_s, width_s)
         cut = bisect_left(samples, start_s, key=lambda sample: sample.at_s)
-        return thin(samples[cut:], points, first_number=first + cut)
+        return thin(samples[cut:], points, width_s=width_s)
 
     def holds(self, window_s: float | None = None) -> tuple[HoldMark, ...]:
         """Return the marks of holds that reach into a window up to the newest sample.
@@ -115,6 +122,16 @@ class Metrics:
         if len(warm) < SLOPE_POINTS or warm[-1].at_s - warm[0].at_s < SLOPE_S:
             return None
         return _slope(warm)
+
+    def _samples(self, start_s: float, width_s: float) -> Sequence[MetricSample]:
+        """Return samples from `start_s` on, or earlier, that are dense enough for points of that width."""
+        fine = self._ring.since(0)
+        if self._ring.complete or fine[0].at_s <= start_s:
+            return fine
+        coarse = self._run.points()
+        if coarse[1].at_s - coarse[0].at_s <= width_s:
+            return coarse
+        return (*coarse[: bisect_left(coarse, fine[0].at_s, key=lambda point: point.at_s)], *fine)
 
     def _start_s(self, window_s: float | None) -> float:
         newest = self._ring.newest()

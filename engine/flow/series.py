@@ -8,10 +8,9 @@ permits, memory and loop lag are their maxima, so that a peak stays visible howe
 throughput, which is itself a mean since the start, is the newest.
 """
 
-import math
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import groupby, islice
 
 from engine.models.flow import MetricSample
 
@@ -30,23 +29,19 @@ def blend(samples: Sequence[MetricSample]) -> MetricSample:
     )
 
 
-def thin(samples: Sequence[MetricSample], points: int, *, first_number: int = 0) -> tuple[MetricSample, ...]:
+def thin(samples: Sequence[MetricSample], points: int, *, width_s: float) -> tuple[MetricSample, ...]:
     """Return at most `points` points for a series.
 
     Args:
         samples: The series, in the order of time.
         points: Most points wanted, at least 1.
-        first_number: Number of the first sample since the start: groups are cut at fixed numbers, so that the points
-            of a scrolling window stay what they were instead of shimmering.
+        width_s: Time for which one point stands. Groups are cut at multiples of it and not at the ends of the
+            series, so that the points of a scrolling window stay what they were instead of shimmering.
     """
-    if points < 1:
-        raise ValueError(f"points is {points}, and must be at least 1")
     if len(samples) <= points:
         return tuple(samples)
-    size = math.ceil(len(samples) / points)
-    cuts = [0, *range(size - first_number % size, len(samples), size), len(samples)]
-    groups = [samples[start:stop] for start, stop in pairwise(cuts)]
-    # The fixed cuts may need one group more; the oldest is the one that is leaving the window anyway.
+    groups = [list(group) for _number, group in groupby(samples, key=lambda sample: sample.at_s // width_s)]
+    # Fixed cuts may make one group more; the oldest is the one that is leaving the window anyway.
     return tuple(blend(group) for group in groups[-points:])
 
 
@@ -85,10 +80,6 @@ class Ring:
     def newest(self) -> MetricSample | None:
         """Return the sample added last, or None."""
         return self._samples[-1] if self._samples else None
-
-    def oldest(self) -> MetricSample | None:
-        """Return the oldest sample kept, or None."""
-        return self._samples[0] if self._samples else None
 
     def since(self, number: int) -> tuple[MetricSample, ...]:
         """Return the samples kept from that number on."""
