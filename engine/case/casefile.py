@@ -22,7 +22,16 @@ from engine.case.lock import CaseLock
 from engine.case.reader import CaseReader
 from engine.case.schema import VERSION, apply_steps, check_tables, is_blank, migrate, too_new, version_of
 from engine.case.state import CaseState
-from engine.case.storage import connect_reader, connect_writer, opening_errors, shown, sync_folder, transaction
+from engine.case.storage import (
+    SQLITE_MAGIC,
+    connect_reader,
+    connect_writer,
+    not_a_case,
+    opening_errors,
+    shown,
+    sync_folder,
+    transaction,
+)
 from engine.case.writer import CaseClock, CaseWriter
 from engine.errors import CaseDamagedError, CaseError, NotACaseError
 from engine.models.document import DocumentRef, OpenDocument, PageUnit
@@ -56,15 +65,19 @@ class CaseFile:
         """Whether there is no case at a path yet: no file, or one whose creation was cut short.
 
         Raises:
+            NotACaseError: When something else is there.
             CaseError: When something is there and cannot be read.
         """
         try:
-            if not path.exists() or path.stat().st_size == 0:
-                return True
+            with path.open("rb") as file:
+                beginning = file.read(len(SQLITE_MAGIC))
+        except FileNotFoundError:
+            return True
         except OSError as error:
-            raise CaseError(f"{shown(path)} cannot be looked at ({error.strerror}). Check the path.") from error
-        with opening_errors(path), contextlib.closing(connect_reader(path)) as connection:
-            return is_blank(connection)
+            raise CaseError(f"{shown(path)} cannot be read ({error.strerror}). Choose another file.") from error
+        if beginning and beginning != SQLITE_MAGIC:  # SQLite itself takes a file of a few bytes for an empty database
+            raise not_a_case(path)
+        return not beginning or _version(path) is None
 
     @classmethod
     def create(
@@ -136,18 +149,19 @@ class CaseFile:
         clock = clock or CaseClock()
         if not path.exists():
             raise CaseError(f"There is no case at {shown(path)}. Check the name, or begin a new case.")
-        if cls.is_new(path):
+        # Looked at without writing: a file of another program must not even get another journal mode.
+        version = None if cls.is_new(path) else _version(path)
+        if version is None:
             raise NotACaseError(
                 f"{shown(path)} holds nothing: its creation was cut short. Begin the case anew at the same place."
             )
         if read_only:
             return cls._open_for_reading(path, ledger)
+        if version > VERSION:
+            raise too_new(shown(path), version)
         require_local_disk(path, mounts)
 
         def prepare(connection: apsw.Connection) -> str:
-            version = version_of(connection, shown(path))
-            if version > VERSION:
-                raise too_new(shown(path), version)
             migrate(connection)
             check_tables(connection, shown(path))
             return _inspect(connection, path, ledger)
@@ -276,6 +290,12 @@ class CaseFile:
         if self._writer is None:
             raise CaseError(f"{shown(self.path)} is open read-only, so that nothing can be written to it.")
         return self._writer
+
+
+def _version(path: Path) -> int | None:
+    """Return the version of the case at a path, read without writing anything; None where there is none yet."""
+    with opening_errors(path), contextlib.closing(connect_reader(path)) as connection:
+        return None if is_blank(connection) else version_of(connection, shown(path))
 
 
 def _inspect(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None) -> str:

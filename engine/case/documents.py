@@ -26,7 +26,7 @@ from engine.models.facts import ProbeDecision
 from engine.models.outcome import Method, Outcome, Reason, RowState
 
 NO_TEXT: Final[Fields] = {"method": Method.NONE.value, "chars": 0, "text_sha256": ""}
-_TEXTS_A_GROUP: Final = 500
+_ROWS_A_GROUP: Final = 500
 
 
 class DocumentBook:
@@ -58,6 +58,7 @@ class DocumentBook:
         self._manifest = manifest
         self._form = form
         self._texts: list[tuple[int, str]] = []
+        self._dead_letters: list[tuple[int, int]] = []
         self._content: tuple[bytes, Fields] = (b"", {})
         self._traced: tuple[tuple[int, int], str] = ((0, 0), "")
         self.set_free = 0
@@ -159,9 +160,11 @@ class DocumentBook:
         self._record(document, "RETRY", fields)
 
     def flush(self) -> None:
-        """Write the texts that were kept."""
+        """Write the rows that were kept."""
         self._connection.executemany("INSERT INTO texts VALUES (?, ?)", self._texts)
         self._texts.clear()
+        self._connection.executemany("INSERT INTO dead_letters VALUES (?, ?)", self._dead_letters)
+        self._dead_letters.clear()
 
     def _probed_again(self, document: Document, probe: Probe, sha256: bytes) -> ProbeDecision:
         """Book the look into a document whose pages were begun by an earlier run."""
@@ -206,8 +209,9 @@ class DocumentBook:
         self._dead_letter(failure.reason, seq)
 
     def _dead_letter(self, reason: Reason, seq: int) -> None:
-        number = self._state.count_dead_letter(reason)
-        self._connection.execute("INSERT INTO dead_letters VALUES (?, ?)", (number, seq))
+        self._dead_letters.append((self._state.count_dead_letter(reason), seq))
+        if len(self._dead_letters) >= _ROWS_A_GROUP:
+            self.flush()
 
     def _end_when_complete(self, document: Document) -> None:
         if document.pages_done != document.page_count:
@@ -322,7 +326,7 @@ class DocumentBook:
             raise ContradictionError(f"the text of page {result.page} of document {document.doc_id} has another hash")
         if result.text:
             self._texts.append((place_of(document.doc_id, result.page), result.text))
-            if len(self._texts) >= _TEXTS_A_GROUP:
+            if len(self._texts) >= _ROWS_A_GROUP:
                 self.flush()
 
     def _page_fields(self, document: Document, page: int) -> Fields:

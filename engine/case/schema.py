@@ -138,7 +138,7 @@ class Migration:
     """One step from the previous version to `version`; it runs inside the transaction of the whole migration."""
 
     version: int
-    apply: Callable[[apsw.Connection], None]
+    apply: Callable[[apsw.Connection], object]
 
 
 def _create_tables(connection: apsw.Connection) -> None:

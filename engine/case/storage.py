@@ -16,6 +16,9 @@ import apsw
 from engine.errors import CaseDamagedError, CaseError, EngineError, NotACaseError, StorageError
 from engine.models.names import display_name
 
+SQLITE_MAGIC = b"SQLite format 3\0"
+"""How every database begins."""
+
 Value = int | float | str | bytes | None
 """What SQLite keeps in a column."""
 
@@ -151,10 +154,7 @@ def opening_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.NotADBError as error:
-        raise NotACaseError(
-            f"{shown(path)} is not a Sluicegate case, or its beginning was overwritten. Nothing was changed in it. "
-            "Choose a case file, or another name for a new one."
-        ) from error
+        raise not_a_case(path) from error
     except apsw.CorruptError as error:
         raise damaged(path) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
@@ -207,6 +207,14 @@ def writing_errors(path: Path) -> Iterator[None]:
         ) from error
     except apsw.ConstraintError as error:
         raise ContradictionError(f"the case refuses a fact: {error}") from error
+
+
+def not_a_case(path: Path) -> NotACaseError:
+    """Return the error for a file that is no database."""
+    return NotACaseError(
+        f"{shown(path)} is not a Sluicegate case, or its beginning was overwritten. Nothing was changed in it. Choose "
+        "a case file, or another name for a new one."
+    )
 
 
 def damaged(path: Path) -> CaseDamagedError:

@@ -86,6 +86,8 @@ class CaseWriter:
             raise CaseError(f"{shown(self._path)} is closed, so that nothing can be written to it.")
         if self._broken:
             raise StorageError(self._broken)
+        if not facts and not checkpoint:
+            return Receipt(counts=self.state.counts())
         # Before anything new: a checkpoint that could not be kept must not be overtaken by more records.
         self._keep_checkpoints()
         booking = self._booking()
