@@ -40,6 +40,8 @@ class CorpusRow:
     pages_with_text: int
     zero_text_pages: int
     error_pages: int
+    chars: int
+    """Characters of all its pages together, 0 where there is nothing but white space."""
     repaired: bool | None
     """Whether it had to be rebuilt; None where that is not known."""
     read_errors: bool
@@ -147,6 +149,7 @@ def _rows(folder: Path, manifest: Path) -> Iterator[CorpusRow]:
                 pages_with_text=int(cells["pages_with_text"] or 0),
                 zero_text_pages=int(cells["zero_text_pages"] or 0),
                 error_pages=int(cells["error_pages"] or 0),
+                chars=int(cells["chars"] or 0) if int(cells["nonspace_chars"] or 0) else 0,
                 repaired=cells["repaired"] == "1" if cells["repaired"] else None,
                 read_errors=cells["read_errors"] == "1",
                 password=cells["password"],

@@ -20,6 +20,7 @@ ROW = CorpusRow(
     pages_with_text=10,
     zero_text_pages=0,
     error_pages=0,
+    chars=100,
     repaired=False,
     read_errors=False,
     password="",
