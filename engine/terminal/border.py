@@ -30,8 +30,8 @@ Exit codes:
 VERIFY_EXIT_CODES = """\b
 Exit codes:
   0  verified
-  1  problems were found
-  4  the file cannot be read as an audit log"""
+  1  problems were found, or it is no audit log
+  4  the file cannot be read"""
 
 
 def debug_option(command: Decorated) -> Decorated:

@@ -11,7 +11,7 @@ import click
 
 from engine.errors import ExitCode
 from engine.terminal.border import RUN_EXIT_CODES, VERIFY_EXIT_CODES, TerminalCommand, debug_option
-from engine.terminal.options import limit_options, settings_from
+from engine.terminal.options import limit_options, read_head, settings_from
 from engine.version import __version__
 
 _PATH = click.Path(path_type=Path)
@@ -113,7 +113,12 @@ def text(*, case: Path, out_folder: Path, operator: str | None) -> ExitCode:
 
 @terminal_commands.command(cls=TerminalCommand, epilog=VERIFY_EXIT_CODES)
 @click.argument("file", metavar="OUT.jsonl", type=_PATH)
-@click.option("--expect-head", metavar="HEX", help="Head of the chain that was kept elsewhere, to compare with.")
+@click.option(
+    "--expect-head",
+    metavar="HEX",
+    type=read_head,
+    help="Head of the chain that was kept elsewhere, all 64 digits, to compare with.",
+)
 @debug_option
 def verify(*, file: Path, expect_head: str | None) -> ExitCode:
     """Verify an exported audit log: every link, every count, and that each page has one outcome.

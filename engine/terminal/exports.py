@@ -13,11 +13,17 @@ from engine.case.verify import verify_file
 from engine.errors import CaseError, ExitCode
 from engine.models.run import VerifyReport
 from engine.sample.batch import write_sample_batch
+from engine.sample.expected import expected_counts
 from engine.session.directories import Directories
 from engine.session.opening import open_case
 from engine.session.session import Session
 from engine.settings import Settings
 from engine.terminal.console import command_line, messages, output, shown
+
+CHECKED = (
+    "Checked: the form of every line, its link to the line before and to its document's own history, numbers without "
+    "gaps, one outcome for every page and document, the documents' keys, the checkpoints and the stated totals."
+)
 
 T = TypeVar("T")
 
@@ -80,6 +86,15 @@ def verify(file: Path, expect_head: str | None) -> ExitCode:
     report = verify_file(file, expect_head=expect_head)
     console = output()
     console.write_line(f"{shown(file)}: {report.records:,} records, head {report.head or 'none'}")
+    console.write_line(CHECKED)
+    if expect_head is not None and report.ok:
+        console.write_line("Compared with the head that was given: the log contains it.")
+    if report.counts is not None:
+        for label, tally in (("documents", report.counts.documents), ("pages", report.counts.pages)):
+            console.write_line(
+                f"Recounted {label}: {tally.enumerated:,} enumerated, {tally.extracted:,} extracted, "
+                f"{tally.dead_letter:,} dead letters, {tally.duplicate:,} duplicates, {tally.pending:,} pending."
+            )
     _print_findings(report)
     return ExitCode.ALL_EXTRACTED if report.ok else ExitCode.DEAD_LETTERS
 
@@ -94,8 +109,14 @@ def sample(folder: Path) -> ExitCode:
         EngineError: When it cannot be written.
     """
     written = asyncio.run(write_sample_batch(folder))
-    console = output()
-    console.write_line(f"Wrote {written:,} files to {shown(folder)}.")
+    counts, console = expected_counts(folder), output()
+    console.write_line(f"The sample batch is in {shown(folder)}: {written:,} files.")
+    console.write_line(
+        f"A run finds {counts.documents.enumerated:,} documents with {counts.pages.enumerated:,} pages, among them "
+        f"{counts.documents.duplicate:,} copies, and leaves {counts.skipped:,} entries out."
+    )
+    bad = ", ".join(f"{reason} {number:,}" for reason, number in sorted(counts.reasons.items()))
+    console.write_line(f"Dead letters to expect, from what is bad on purpose: {bad}.")
     console.write_line("Try it:")
     console.write_line(command_line(["sluicegate", "run", folder]))
     return ExitCode.ALL_EXTRACTED

@@ -105,6 +105,21 @@ def read_mark(value: str) -> Mark:
     return Mark(number=read[0], percent=read[1] == "%")
 
 
+def read_head(value: str) -> str:
+    """Read the head of an audit log: a SHA-256 in hexadecimal digits.
+
+    Args:
+        value: What was given.
+
+    Raises:
+        click.BadParameter: When it is none, such as the shortened one that the final table of a run shows.
+    """
+    head = value.strip().lower()
+    if not re.fullmatch("[0-9a-f]{64}", head):
+        raise click.BadParameter(f"{value!r} is not a head. Give all of its 64 hexadecimal digits.")
+    return head
+
+
 def size_words(value: int) -> str:
     """Return a size as it would be given, such as `400M`."""
     for letter, power in (("G", 3), ("M", 2), ("K", 1)):

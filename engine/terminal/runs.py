@@ -8,8 +8,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.case.casefile import CaseFile
 from engine.errors import CaseError, EngineError, ExitCode, SettingsError
-from engine.models.run import CaseInfo, RunSummary
+from engine.models.outcome import RunState
+from engine.models.run import CaseInfo, RunSummary, Snapshot
 from engine.session.directories import Directories, default_case_path, default_request_id, remember_case
 from engine.session.opening import open_case
 from engine.session.session import Session
@@ -18,7 +20,10 @@ from engine.source.root import resolve
 from engine.terminal.console import messages, output, shown
 from engine.terminal.progress import Progress, screen_for
 from engine.terminal.signals import SafeStop
-from engine.terminal.summary import exit_code, print_summary, resume_command, summary_json
+from engine.terminal.summary import exit_code, print_summary, print_trouble, resume_command, summary_json
+
+_HELD = frozenset({RunState.PAUSING, RunState.PAUSED})
+_GOING_ON = _HELD | {RunState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +70,14 @@ def run(request: RunRequest) -> ExitCode:
     console = messages()
     end = asyncio.run(_Run(request, case, directories, Progress(screen_for(console, quiet=request.quiet))).run())
     if end.summary is None:
-        console.write_line(f"Nothing that was stored is lost. Go on with: {resume_command(case, request.sources)}")
+        console.write_line(f"Stopped before anything began. Go on with: {resume_command(case, request.sources)}")
         return ExitCode.STOPPED
     if request.as_json:
         output().write_line(json.dumps(summary_json(end.summary), allow_nan=False))
-    if not request.quiet:
+    if request.quiet:
+        print_trouble(console, end.summary, end.info, request.sources)
+    else:
         print_summary(console if request.as_json else output(), end.summary, end.info, request.sources)
-    elif end.summary.error:
-        console.write_line(end.summary.error)
     return exit_code(end.summary)
 
 
@@ -85,6 +90,7 @@ class _Run:
         self._directories = directories
         self._progress = progress
         self._stop = SafeStop(say=progress.say)
+        self._paused = False
 
     async def run(self) -> RunEnd:
         """Run with the display beside it, and with signals taken as requests to stop."""
@@ -113,7 +119,7 @@ class _Run:
 
     async def _open(self) -> Session:
         request = self._request
-        new = not self._case.exists() or not self._case.stat().st_size
+        new = await asyncio.to_thread(CaseFile.is_new, self._case)
         return await open_case(
             self._case,
             # Where the case exists, its id is compared below: another id is a fault of the call, not of the case.
@@ -136,11 +142,24 @@ class _Run:
         self._stop.bind(stop=session.stop, cancel=session.cancel)
         if self._stop.requested:
             return None
-        self._progress.watch(session.snapshot)
         info = session.info
         if info.note:
             self._progress.say(info.note)
         if info.paused:
             self._progress.say("The case was paused. It goes on now, because you asked for a run.")
-            session.resume()
+        self._paused = info.paused
+        self._progress.watch(lambda: self._look(session))
         return await session.run(self._request.sources)
+
+    def _look(self, session: Session) -> Snapshot:
+        """Look at the run, and pass on what it could not take before it stood: an end that was asked for, a resume.
+
+        A lasting pause is lifted once the run holds for it, so that the log shows the hold and who ended it.
+        """
+        snapshot = session.snapshot()
+        if snapshot.state in _GOING_ON and self._stop.requested:
+            (session.cancel if self._stop.cancelled else session.stop)()
+        elif snapshot.state in _HELD and self._paused:
+            self._paused = False
+            session.resume()
+        return snapshot

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -93,7 +94,7 @@ def head_sentence(summary: RunSummary) -> str:
         return "No PDF was found, so that there was nothing to do."
     total = f"all {documents.enumerated:,} documents and {pages.enumerated:,} pages are accounted for"
     if exit_code(summary) is ExitCode.DEAD_LETTERS:
-        return f"Reconciled: {total}, {sum(summary.counts.reasons.values()):,} of them as dead letters."
+        return f"Reconciled: {total}, with {sum(summary.counts.reasons.values()):,} dead letters."
     return f"Reconciled: {total}, without any dead letter."
 
 
@@ -133,8 +134,23 @@ def print_summary(console: PlainWordsConsole, summary: RunSummary, info: CaseInf
         console.write_line(f"{label:<12}{command}")
 
 
+def print_trouble(console: PlainWordsConsole, summary: RunSummary, info: CaseInfo, sources: Sequence[Path]) -> None:
+    """Print only what somebody must know who asked for quiet: an error, and how to go on after an early end.
+
+    Args:
+        console: Where to.
+        summary: How the run ended.
+        info: The case.
+        sources: What was given to run, for the command that goes on with it.
+    """
+    if summary.error:
+        console.write_line(summary.error)
+    if exit_code(summary) is ExitCode.STOPPED:
+        console.write_line(f"{head_sentence(summary)} Go on with: {resume_command(info.path, sources)}")
+
+
 def _reconciliation(summary: RunSummary) -> Table:
-    table = Table(title="Reconciliation of the case", title_justify="left")
+    table = Table(title="Reconciliation of the case", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     for heading in ("enumerated", "extracted", "dead letter", "duplicate", "pending"):
         table.add_column(heading, justify="right")
@@ -145,7 +161,7 @@ def _reconciliation(summary: RunSummary) -> Table:
 
 
 def _dead_letters(summary: RunSummary) -> Table:
-    table = Table(title="Dead letters", title_justify="left")
+    table = Table(title="Dead letters", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("reason", no_wrap=True)
     table.add_column("number", justify="right")
     table.add_column("meaning")
@@ -163,7 +179,13 @@ def _closing(summary: RunSummary, info: CaseInfo) -> list[tuple[str, str]]:
         ("Flow", f"at most {summary.max_queue_depth:,} pages queued and {summary.max_permits_held:,} permits held"),
     ]
     if counts.skipped:
-        lines.insert(0, ("Left out", f"{counts.skipped:,} entries that are no PDFs by name or no plain files"))
+        lines.insert(
+            0,
+            (
+                "Left out",
+                f"{counts.skipped:,} entries (other files, links, what could not be listed); the audit log names each",
+            ),
+        )
     held = ", ".join(f"{cause} {number:,} times" for cause, number in sorted(summary.holds.items()) if number)
     if held:
         lines.append(("Held", held))

@@ -1,38 +1,47 @@
 """Export, verification, texts and the sample batch, from end to end."""
 
+import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from engine.terminal.commands import terminal_commands
 from tests.support import pdfs
-from tests.terminal.program import sluicegate
+from tests.terminal.conftest import Finished, settle
+from tests.terminal.program import sluicegate, summary_of
 
 WORKERS = ("--workers", "2")
 
 
-@pytest.fixture
-def case(tmp_path: Path) -> Path:
-    """A finished case: two good documents of two pages, and one that is no PDF."""
-    folder, case = tmp_path / "batch", tmp_path / "case.sluice"
-    pdfs.batch(folder, 2, 2)
-    pdfs.not_a_pdf(folder / "page.pdf")
-    assert sluicegate("run", folder, "--case", case, "--quiet", *WORKERS).returncode == 1
-    return case
+def verify(*arguments: str | Path) -> Result:
+    """Call `sluicegate verify` in this process."""
+    return CliRunner().invoke(terminal_commands, ["verify", *map(str, arguments)])
 
 
-@pytest.fixture
-def audit(case: Path, tmp_path: Path) -> Path:
-    """Its audit log, exported."""
-    out = tmp_path / "audit.jsonl"
-    ended = sluicegate("export", case, "--audit", out)
+@pytest.fixture(scope="session")
+def exported(made: Finished, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The audit log of the finished case, exported."""
+    place = tmp_path_factory.mktemp("exported")
+    case, out = Path(shutil.copy(made.case, place / "case.sluice")), place / "audit.jsonl"
+    with pytest.MonkeyPatch.context() as patch:
+        settle(place, patch)
+        ended = sluicegate("export", case, "--audit", out)
     assert ended.returncode == 0, ended.stderr
     return out
 
 
-def test_an_export_is_verified_and_tells_count_and_head(case: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def audit(exported: Path, tmp_path: Path) -> Path:
+    """An exported audit log of the test's own."""
+    return Path(shutil.copy(exported, tmp_path / "audit.jsonl"))
+
+
+def test_an_export_is_verified_and_tells_count_and_head(finished: Finished, tmp_path: Path) -> None:
     """What is printed is enough to check the file later, by pasting one line."""
     out = tmp_path / "audit.jsonl"
-    ended = sluicegate("export", case, "--audit", out)
+    ended = sluicegate("export", finished.case, "--audit", out)
     assert ended.returncode == 0, ended.stderr
     head = next(line.split()[-1] for line in ended.stdout.splitlines() if line.startswith("Head of the chain:"))
     assert len(head) == 64
@@ -41,15 +50,18 @@ def test_an_export_is_verified_and_tells_count_and_head(case: Path, tmp_path: Pa
 
     checked = sluicegate("verify", out, "--expect-head", head)
     assert checked.returncode == 0, checked.stdout
+    assert "the log contains it" in checked.stdout
+    assert "No checkpoint" not in checked.stdout
     assert "Verified." in checked.stdout
 
 
 def test_a_verification_says_what_it_did_not_compare(audit: Path) -> None:
     """Without a head from elsewhere a shortened log cannot be found out, and that is said."""
-    ended = sluicegate("verify", audit)
-    assert ended.returncode == 0, ended.stdout
-    assert "Note:" in ended.stdout
-    assert "checkpoint" in ended.stdout or "head" in ended.stdout
+    ended = verify(audit)
+    assert ended.exit_code == 0, ended.stdout
+    assert "Checked: " in ended.stdout
+    assert "Note: No checkpoint kept elsewhere was compared." in ended.stdout
+    assert "Recounted documents: 3 enumerated, 2 extracted, 1 dead letters, 0 duplicates, 0 pending." in ended.stdout
 
 
 def test_a_tampered_export_ends_with_1(audit: Path) -> None:
@@ -65,36 +77,52 @@ def test_a_tampered_export_ends_with_1(audit: Path) -> None:
 
 
 def test_a_shortened_export_is_found_out_against_its_head(audit: Path) -> None:
-    """Lines cut off at the end show against the head that was kept."""
+    """A line cut off at the end shows only against the head that was kept."""
     lines = audit.read_bytes().splitlines(keepends=True)
+    head = hashlib.sha256(lines[-1].removesuffix(b"\n")).hexdigest()
     audit.write_bytes(b"".join(lines[:-1]))
-    ended = sluicegate("verify", audit, "--expect-head", "0" * 64)
-    assert ended.returncode == 1
-    assert "Problem:" in ended.stdout
+    assert verify(audit).exit_code == 0
+    ended = verify(audit, "--expect-head", head)
+    assert ended.exit_code == 1
+    assert "does not contain the line with the expected head" in ended.stdout
 
 
-@pytest.mark.parametrize("content", [None, b"", b"my diary\n", b"\xff\xfe\x00"])
-def test_what_is_no_audit_log_ends_with_4(tmp_path: Path, content: bytes | None) -> None:
-    """A missing file or another kind of file is told in one sentence."""
+@pytest.mark.parametrize("content", [b"", b"my diary\n", b"\xff\xfe\x00"])
+def test_what_is_no_audit_log_is_not_verified(tmp_path: Path, content: bytes) -> None:
+    """Another kind of file is a problem that is told, and no traceback."""
     file = tmp_path / "log.jsonl"
-    if content is not None:
-        file.write_bytes(content)
-    ended = sluicegate("verify", file)
-    assert ended.returncode == 4, ended.stdout
-    assert ended.stderr
-    assert "Traceback" not in ended.stderr
+    file.write_bytes(content)
+    ended = verify(file)
+    assert (ended.exit_code, ended.stderr) == (1, "")
+    assert "Problem: Line 1" in ended.stdout
+    assert "NOT verified." in ended.stdout
 
 
-def test_texts_are_written_and_counted(case: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_ends_with_4(tmp_path: Path) -> None:
+    """A missing log, or a folder in its place, is told in one sentence."""
+    for path in (tmp_path / "nowhere.jsonl", tmp_path):
+        ended = verify(path)
+        assert (ended.exit_code, ended.stdout) == (4, "")
+        assert "cannot be read" in ended.stderr
+
+
+@pytest.mark.parametrize("head", ["0123456789abcdef", "x" * 64, ""])
+def test_a_shortened_head_is_wrong_usage(tmp_path: Path, head: str) -> None:
+    """Comparing with what cannot be a head would only look like a problem of the log."""
+    ended = verify(tmp_path, "--expect-head", head)
+    assert ended.exit_code == 2
+    assert "64 hexadecimal digits" in " ".join(ended.stderr.split())
+
+
+def test_texts_are_written_and_counted(finished: Finished, tmp_path: Path) -> None:
     """Every page's text is there to read, and the numbers are told."""
     out = tmp_path / "texts"
-    ended = sluicegate("text", case, out)
+    ended = sluicegate("text", finished.case, out)
     assert ended.returncode == 0, ended.stderr
     assert "4 pages of 2 documents" in ended.stdout
-    written = " ".join(path.read_text(encoding="utf-8") for path in sorted(out.rglob("*.txt")))
-    for seed in (1, 2):
-        for page in (1, 2):
-            assert pdfs.page_words(page, seed=seed)[0] in written
+    written = [path.read_text(encoding="utf-8").split() for path in out.rglob("*.txt")]
+    wanted = [pdfs.page_words(1, seed=seed) + pdfs.page_words(2, seed=seed) for seed in (1, 2)]
+    assert sorted(written) == sorted(wanted)
 
 
 @pytest.mark.parametrize("arguments", [("export", "CASE", "--audit", "OUT"), ("text", "CASE", "OUT")])
@@ -107,10 +135,29 @@ def test_an_export_from_no_case_ends_with_4(tmp_path: Path, arguments: tuple[str
     assert list(tmp_path.glob("*.sluice")) == []
 
 
+@pytest.mark.slow
 def test_the_sample_batch_can_be_run_as_told(tmp_path: Path) -> None:
-    """The batch says what is in it and how to run it, and that command works."""
+    """What is told about the batch is what a run over it finds."""
     folder = tmp_path / "sample"
-    ended = sluicegate("sample", folder)
-    assert ended.returncode == 0, ended.stderr
-    assert f"sluicegate run {folder}" in ended.stdout
-    assert any(folder.rglob("*.pdf"))
+    written = sluicegate("sample", folder)
+    assert written.returncode == 0, written.stderr
+    assert written.stdout.splitlines()[-1] == f"sluicegate run {folder}"
+    ended = sluicegate("run", folder, "--json", *WORKERS)
+    assert ended.returncode == 1, ended.stderr
+    made = summary_of(ended)
+    documents, pages = made["documents"], made["pages"]
+    assert (
+        f"finds {documents['enumerated']} documents with {pages['enumerated']} pages, among them "
+        f"{documents['duplicate']} copies"
+    ) in written.stdout
+    reasons = ", ".join(f"{reason} {number}" for reason, number in made["reasons"].items())
+    assert f"Dead letters to expect, from what is bad on purpose: {reasons}." in written.stdout
+
+
+def test_a_sample_batch_is_not_written_over_something_else(tmp_path: Path) -> None:
+    """A folder with somebody's files is refused and left alone."""
+    (tmp_path / "diary.txt").write_text("mine")
+    ended = sluicegate("sample", tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "not empty" in ended.stderr
+    assert (tmp_path / "diary.txt").read_text() == "mine"

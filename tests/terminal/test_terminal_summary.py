@@ -97,7 +97,7 @@ def test_a_clean_run_says_so_and_what_comes_next() -> None:
 def test_dead_letters_are_told_by_reason_with_an_explanation() -> None:
     """Each reason stands there by name, with its number and what it means."""
     text = printed(WITH_DEAD_LETTERS)
-    assert "2 of them as dead letters" in text
+    assert "with 2 dead letters" in text
     assert "encrypted" in text
     assert "needs a password" in " ".join(text.split())
     assert "corrupt_page" in text
