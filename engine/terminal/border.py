@@ -50,31 +50,43 @@ class TerminalCommand(GroupedCommand):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Override: run the command and leave with its exit code."""
+        try:
+            code = self._invoke_logged(ctx)
+        except KeyboardInterrupt as error:
+            code = ExitCode.STOPPED
+            _report(ctx, error, "Interrupted. What was stored stays stored; the same command goes on from there.")
+        ctx.exit(code)
+
+    def _invoke_logged(self, ctx: click.Context) -> ExitCode:
         # These load when a command runs, so that the help text does not wait for them.
         from engine.session.directories import Directories  # noqa: PLC0415  # as above
         from engine.terminal.log import logging_to  # noqa: PLC0415  # as above
 
         with logging_to(Directories.default().logs) as log_file:
             try:
-                code = super().invoke(ctx)
+                return ExitCode(super().invoke(ctx))
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
-            except EngineError as error:
-                code = error.exit_code
-                _report(ctx, error, error.user_message)
-            except KeyboardInterrupt as error:
-                code = ExitCode.STOPPED
-                _report(ctx, error, "Interrupted. What was stored stays stored; the same command goes on from there.")
             except Exception as error:  # noqa: BLE001  # the named border of the terminal program
-                code = ExitCode.STOPPED
+                cause = _first_cause(error)
+                if isinstance(cause, EngineError):
+                    _report(ctx, error, cause.user_message)
+                    return cause.exit_code
                 _log.error("Unexpected error in the command %s", self.name, exc_info=error)
                 _report(
                     ctx,
                     error,
-                    f"An unexpected error ({type(error).__name__}) ended the program. What was stored stays stored, "
+                    f"An unexpected error ({type(cause).__name__}) ended the program. What was stored stays stored, "
                     f"and a case can be resumed. Please report it, with the last lines of {log_file}.",
                 )
-        ctx.exit(code)
+                return ExitCode.STOPPED
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the first error inside a group of errors, or the error itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _report(ctx: click.Context, error: BaseException, sentence: str) -> None:

@@ -68,6 +68,9 @@ def run(
     settings = settings_from(limits)
     if not sources and case is None:
         raise click.UsageError("Name a folder to run, or a case to go on with: --case FILE.")
+    for source in sources:
+        if source.suffix == ".sluice":
+            raise click.UsageError(f"{source.name!r} is a case file. To go on with it, give it as --case FILE.")
     from engine.terminal import runs  # noqa: PLC0415  # loads the engine, which --help must not wait for
 
     return runs.run(

@@ -68,6 +68,13 @@ def test_a_fault_is_one_sentence_and_stands_in_the_log_without_its_message(home:
     assert str(log_file) in result.stderr
 
 
+def test_errors_of_tasks_are_told_like_any_other() -> None:
+    """A group of errors, as tasks raise it, is told by what is inside."""
+    result = end_with(ExceptionGroup("tasks", [ExceptionGroup("more", [StorageError("The disk is full.")])]))
+    assert (result.exit_code, result.stderr) == (3, "The disk is full.\n")
+    assert "An unexpected error (KeyError)" in end_with(ExceptionGroup("tasks", [KeyError("x")])).stderr
+
+
 def test_debug_shows_where_an_error_came_from() -> None:
     """Whoever asks for it gets the traceback, and the same exit code."""
     result = end_with(SettingsError("A sentence."), "--debug")

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from engine.errors import SettingsError
+from engine.errors import ExitCode, SettingsError
 from engine.settings import MIB, Clocks, FlowLimits, MemoryBudget, Settings, WorkerLimits
 from engine.terminal.border import TerminalCommand
 from engine.terminal.commands import terminal_commands
@@ -20,10 +20,11 @@ def settings_of(*arguments: str) -> Settings:
 
     @click.command(cls=TerminalCommand)
     @limit_options
-    def command(**limits: Any) -> None:
+    def command(**limits: Any) -> ExitCode:
         made.append(settings_from(limits))
+        return ExitCode.ALL_EXTRACTED
 
-    command.main([*arguments], standalone_mode=False)
+    assert command.main([*arguments], standalone_mode=False) == 0
     return made[0]
 
 
@@ -154,6 +155,13 @@ def test_what_cannot_be_read_is_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert result.exit_code == 2
     assert "Error:" in result.stderr
     assert result.stdout == ""
+
+
+def test_a_case_named_as_a_source_is_told_how_to_be_given() -> None:
+    """A case file among the folders is a slip, and not a file without PDFs in it."""
+    result = run_command("/cases/my.sluice")
+    assert result.exit_code == 2
+    assert "--case FILE" in result.stderr
 
 
 def test_a_size_is_never_read_as_a_float() -> None:

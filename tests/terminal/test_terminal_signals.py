@@ -9,7 +9,8 @@ import pytest
 
 from engine.terminal.signals import CANCELLING, REPEAT_AFTER_S, STOPPING, SafeStop
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are sent as POSIX systems do")
+if os.name == "nt":
+    pytest.skip("signals are sent as POSIX systems do", allow_module_level=True)
 
 
 class Desk:

@@ -18,7 +18,8 @@ from engine.terminal.signals import CANCELLING, REPEAT_AFTER_S, STOPPING
 from tests.support import pdfs
 from tests.terminal.program import read_until, sluicegate, start, summary_of
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are sent as POSIX systems do")
+if os.name == "nt":
+    pytest.skip("signals are sent as POSIX systems do", allow_module_level=True)
 
 WORKERS = ("--workers", "2")
 SLOW = ("--rate", "4", "--burst", "1")
@@ -31,7 +32,10 @@ def test_a_signal_stops_the_run_safely_and_it_can_be_resumed(tmp_path: Path, num
     pdfs.batch(folder, 20, 4)
     process = start("run", folder, "--case", case, "--json", *SLOW, *WORKERS)
     said = read_until(process.stderr, "pages/s")
-    process.send_signal(number)
+    if number is signal.SIGINT:
+        os.killpg(process.pid, number)  # a terminal sends it to every process that it started
+    else:
+        process.send_signal(number)
     out, rest = process.communicate()
     said += rest
     assert process.returncode == 3, said
@@ -46,7 +50,25 @@ def test_a_signal_stops_the_run_safely_and_it_can_be_resumed(tmp_path: Path, num
     assert ended.returncode == 0, ended.stderr
     finished = summary_of(ended)
     assert finished["pages"]["extracted"] == 80
+    log = case.read_bytes()
+    assert b'"event":"EXTRACTED"' in log
+    assert b'"event":"RETRY"' not in log  # no worker was lost over it
     assert finished["audit_records"] > stopped["audit_records"]
+
+
+def test_a_case_that_another_run_has_open_ends_with_4(tmp_path: Path) -> None:
+    """Two runs never share a case: the second is told, and the first goes on undisturbed."""
+    folder, case = tmp_path / "batch", tmp_path / "case.sluice"
+    pdfs.batch(folder, 20, 4)
+    process = start("run", folder, "--case", case, *SLOW, *WORKERS)
+    read_until(process.stderr, "pages/s")
+    ended = sluicegate("run", folder, "--case", case, *WORKERS)
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert "Traceback" not in ended.stderr
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 3
 
 
 def test_asking_twice_cancels_what_is_in_flight(tmp_path: Path) -> None:
