@@ -57,5 +57,5 @@ lock:
 	$(lock_command) $(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist sample-batch
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist
 	find engine gui tests -name __pycache__ -prune -exec rm -rf {} +
