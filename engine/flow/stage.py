@@ -94,6 +94,7 @@ class Stage(Generic[T, R]):
         self._admitted = 0
         self._handed_over = 0
         self._completed = 0
+        self._dropped = 0
         self._latency_s: float | None = None
 
     def __repr__(self) -> str:
@@ -109,6 +110,14 @@ class Stage(Generic[T, R]):
     def gate(self) -> WatermarkGate:
         """What holds admission."""
         return self._gate
+
+    @property
+    def in_flight(self) -> int:
+        """Weight that is queued, being processed or handed over and not complete: what a pause has to wait for.
+
+        The permits that are out may be more for a while: a producer that waits for tokens has its permits already.
+        """
+        return self._admitted - self._completed - self._dropped
 
     async def admit(self, item: T) -> None:
         """Bring an item into the queue, after everybody who came earlier; when cancelled, it is not in it.
@@ -306,7 +315,7 @@ class Stage(Generic[T, R]):
             try:
                 result = await self._process(item)
             except BaseException:
-                self._permits.release(weight)
+                self._drop(weight)
                 raise
             self._note_latency(self._clock.monotonic() - started_s)
             self._handed_over += weight
@@ -325,4 +334,8 @@ class Stage(Generic[T, R]):
     def _abandon(self) -> None:
         self.close()
         for item in self._queue.clear():
-            self._permits.release(self._weight(item))
+            self._drop(self._weight(item))
+
+    def _drop(self, weight: int) -> None:
+        self._permits.release(weight)
+        self._dropped += weight

@@ -103,6 +103,7 @@ async def test_the_statistics_say_what_a_producer_waits_for_and_for_how_long() -
     await settle()
     rig.clock.advance(1.5)
     assert (rig.now.blocked_on, rig.now.blocked_for_s, rig.now.producer_blocked_s) == ("token", 1.5, 1.5)
+    assert (rig.stage.in_flight, rig.now.permits_held) == (5, 10)
     rig.gate.hold(HoldCause.DISK)
     rig.clock.advance(0.5)
     await settle()

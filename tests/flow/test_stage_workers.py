@@ -81,6 +81,7 @@ async def test_a_permit_comes_back_only_when_the_owner_says_so() -> None:
         assert (rig.now.permits_held, rig.now.uncommitted, rig.now.completed) == (4, 4, 0)
         rig.stage.complete(1)
         assert (rig.now.permits_held, rig.now.uncommitted, rig.now.completed) == (3, 3, 1)
+        assert rig.stage.in_flight == 3
         rig.stage.complete(3)
         rig.stage.close()
     assert rig.holding_nothing
@@ -194,6 +195,29 @@ async def test_an_exception_from_processing_ends_the_stage_and_reaches_its_owner
     stage.resize(5)
 
 
+async def test_limits_may_change_in_any_moment_of_a_stage_that_is_coming_to_its_end() -> None:
+    """A change of the number of workers that meets a failing or cancelled stage hires nobody and raises nothing."""
+
+    async def process(item: Any) -> Any:
+        if item == 3:
+            raise RuntimeError("fault")
+        await asyncio.get_running_loop().create_future()
+
+    for cancel in (False, True):
+        stage, permits = stage_with(process, nothing, workers=2)
+        at_once(stage.admit(1 if cancel else 3))
+        running = asyncio.ensure_future(stage.run())
+        for workers in range(3, 30):
+            stage.resize(workers)
+            await asyncio.sleep(0)
+            if cancel and workers == 9:
+                running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled() is cancel
+        assert cancel or isinstance(running.exception(), ExceptionGroup)
+        assert permits.held == 0
+
+
 async def test_a_closed_queue_behind_the_stage_is_not_taken_for_its_own_end() -> None:
     """`QueueClosed` from `deliver` is a fault like any other; it must not end a worker in silence."""
     sink: BoundedQueue[Any] = BoundedQueue(1)
@@ -243,6 +267,7 @@ async def cancel_stage(place: str, rounds: int) -> None:
     if place != "waiting":
         for item in (4, 5, 6, 7):
             at_once(stage.admit(item))
+        assert stage.in_flight == 22
     await settle(rounds)
     await cancelled(running)
     if rounds > 5:
@@ -250,6 +275,7 @@ async def cancel_stage(place: str, rounds: int) -> None:
     assert permits.held == stage.statistics().uncommitted == sum(handed_over)
     if handed_over:
         stage.complete(sum(handed_over))
+    assert stage.in_flight == 0
     now = stage.statistics()
     assert (now.permits_held, now.queue_depth, now.workers_busy, now.workers_delivering) == (0, 0, 0, 0)
     with pytest.raises(FlowClosed):
