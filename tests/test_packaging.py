@@ -143,6 +143,13 @@ def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
     assert imported == named
 
 
+def test_the_readme_says_why_each_dependency_is_there() -> None:
+    """Every package that a user has to install is named in the README's table."""
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8").lower()
+    table = readme.partition("## dependencies")[2].partition("\n## ")[0]
+    assert [each.name for each in declared() if each.name not in table] == []
+
+
 def test_the_command_is_the_one_that_the_window_and_the_terminal_share() -> None:
     """The installed command `sluicegate` names a function that exists."""
     assert PROJECT["project"]["scripts"] == {"sluicegate": "gui.command:main"}
