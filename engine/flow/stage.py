@@ -275,9 +275,8 @@ class Stage(Generic[T, R]):
             number = next(self._numbers)
             self._crew.add(number)
             self._group.create_task(self._work(number), name=f"{self.name} worker {number}")
-        for number in sorted(self._crew, key=lambda number: number not in self._idle)[
-            : len(self._crew) - self._workers
-        ]:
+        idle_first = sorted(self._crew, key=lambda number: number not in self._idle)
+        for number in idle_first[: len(self._crew) - self._workers]:
             self._crew.remove(number)
             if number in self._idle:
                 self._idle.pop(number).cancel()
@@ -286,9 +285,10 @@ class Stage(Generic[T, R]):
         try:
             while number in self._crew and (taken := await self._next(number)):
                 await self._handle(taken[0])
-        except BaseException:
-            if number in self._crew:  # not merely dismissed: the stage is coming to its end
-                self._crew.remove(number)
+        except BaseException as error:
+            dismissed = number not in self._crew and isinstance(error, asyncio.CancelledError)
+            if not dismissed:  # the stage is coming to its end, and its group takes nobody any more
+                self._crew.discard(number)
                 self._group = None
             raise
         self._crew.discard(number)
