@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     )
     from engine.session.opening import open_case, usual_parts
     from engine.session.session import Parts, Session
-    from engine.settings import Clocks, FlowLimits, MemoryBudget, Settings, WorkerLimits, usable_cores
+    from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, Settings, WorkerLimits
     from engine.version import __version__
 
 _PLACES = {
@@ -105,6 +105,7 @@ _PLACES = {
     "engine.session.directories": (
         "CASE_SUFFIX",
         "Directories",
+        "DiskReserve",
         "RecentCase",
         "default_case_path",
         "default_request_id",
@@ -115,7 +116,7 @@ _PLACES = {
     ),
     "engine.session.opening": ("open_case", "usual_parts"),
     "engine.session.session": ("Parts", "Session"),
-    "engine.settings": ("Clocks", "FlowLimits", "MemoryBudget", "Settings", "WorkerLimits", "usable_cores"),
+    "engine.settings": ("Clocks", "DiskReserve", "FlowLimits", "MemoryBudget", "Settings", "WorkerLimits"),
     "engine.version": ("__version__",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -131,6 +132,7 @@ __all__ = [
     "Counts",
     "DeadLetterRow",
     "Directories",
+    "DiskReserve",
     "DocumentRow",
     "EngineError",
     "ExitCode",
@@ -180,7 +182,6 @@ __all__ = [
     "recent_cases",
     "remember_case",
     "save_settings",
-    "usable_cores",
     "usual_parts",
     "write_sample_batch",
 ]

@@ -6,32 +6,26 @@ setting makes a new object; an impossible one cannot be made.
 """
 
 import math
-import os
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from engine.errors import SettingsError
+from engine.machine import usable_cores, usable_memory_bytes
 
 MIB = 1024 * 1024
 
-
-def usable_cores() -> int:
-    """Return how many cores this process may use: affinity and container quota counted, at least 1."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux has affinity
-        cores = os.cpu_count() or 1
-    return max(1, math.ceil(min(cores, _container_cores())))
+DEFAULT_BUDGET_PERCENT = 70
+"""Share of the usable memory that is the budget unless another one is set."""
 
 
-def _container_cores() -> float:
-    """Return the CPU quota of the control group (cgroup v2 `cpu.max`: quota and period in microseconds)."""
-    try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:  # noqa: PTH123  # a kernel file
-            quota, period = file.read().split()
-        return math.inf if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return math.inf
+WORKER_SHARE_BYTES = 384 * MIB
+"""Memory that each worker must find within the default budget; ordinary text needs a quarter of it."""
+
+
+def default_workers() -> int:
+    """Return one worker for each usable core, or fewer where the memory budget would not carry them."""
+    carried = usable_memory_bytes() * DEFAULT_BUDGET_PERCENT // 100 // WORKER_SHARE_BYTES
+    return max(1, min(usable_cores(), carried))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +64,10 @@ class FlowLimits:
     ) -> Self:
         """Return limits with defaults for whatever is not given (None counts as not given).
 
-        Defaults: workers = usable cores; hi = 75 % and lo = 25 % of `max_queue`;
+        Defaults: workers = usable cores, as far as memory carries them; hi = 75 % and lo = 25 % of `max_queue`;
         permits = max_queue + workers x span_pages.
         """
-        workers = usable_cores() if workers is None else workers
+        workers = default_workers() if workers is None else workers
         given = {name: value for name, value in others.items() if value is not None or name == "rate_per_s"}
         defaults = {
             "hi": max(1, max_queue * 3 // 4),
@@ -195,6 +189,23 @@ class MemoryBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiskReserve:
+    """Free space, where the case file lies, that a run does not touch."""
+
+    hold_below_bytes: int = 256 * MIB
+    """Free space below which admission is held."""
+    release_at_bytes: int = 384 * MIB
+    """Free space from which it is let go again."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hold_below_bytes < self.release_at_bytes:
+            raise SettingsError(
+                f"The disk hold needs 0 <= hold below ({self.hold_below_bytes} bytes) < release at "
+                f"({self.release_at_bytes} bytes)."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of a run."""
 
@@ -202,6 +213,7 @@ class Settings:
     clocks: Clocks = field(default_factory=Clocks)
     worker: WorkerLimits = field(default_factory=WorkerLimits)
     memory: MemoryBudget = field(default_factory=MemoryBudget)
+    disk: DiskReserve = field(default_factory=DiskReserve)
 
     def with_flow(self, **changes: Any) -> Self:
         """Return a copy with other knobs of the flow.
@@ -228,6 +240,7 @@ class Settings:
                 clocks=Clocks(**_known(Clocks, data)),
                 worker=WorkerLimits(**_known(WorkerLimits, data)),
                 memory=MemoryBudget(**_known(MemoryBudget, data)),
+                disk=DiskReserve(**_known(DiskReserve, data)),
             )
         except (TypeError, AttributeError) as error:
             raise SettingsError(
@@ -236,7 +249,7 @@ class Settings:
             ) from error
 
 
-_SECTIONS = {FlowLimits: "flow", Clocks: "clocks", WorkerLimits: "worker", MemoryBudget: "memory"}
+_SECTIONS = {FlowLimits: "flow", Clocks: "clocks", WorkerLimits: "worker", MemoryBudget: "memory", DiskReserve: "disk"}
 
 
 def _known(section: type[Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 
 from engine.errors import EngineError
 from engine.flow.bottleneck import Bottleneck, Words
@@ -21,19 +22,21 @@ from engine.flow.permits import Permits
 from engine.flow.queue import BoundedQueue
 from engine.flow.stage import Stage
 from engine.models.document import Posture, Span, SpanReport
-from engine.models.facts import DocumentFailed, Fact, PagesDone, Receipt
+from engine.models.facts import DocumentFailed, Fact, PageRetried, PagesDone, Receipt
 from engine.models.flow import GateChange, StageStatistics
-from engine.models.outcome import HoldCause, RunState
+from engine.models.outcome import HoldCause, Reason, RunState
 from engine.models.run import Counts, RunSummary, Snapshot
 from engine.pipeline import evidence
+from engine.pipeline.activity import ActiveClock
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.intake import Enumerator, Feeder
-from engine.pipeline.monitor import ActiveClock, Monitor, MonitorInputs
+from engine.pipeline.monitor import Monitor, MonitorInputs
 from engine.pipeline.probing import ProbeHooks, Prober
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
 from engine.pipeline.seams import CaseStore, Extractor, Source
 from engine.pipeline.text_lane import TextLane
+from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
 
 STANDING_HOLDS = frozenset(HoldCause) - {HoldCause.WATERMARK}
@@ -65,6 +68,8 @@ class RunInputs:
     """None: nothing new is looked for, only what is pending is finished."""
     sources: tuple[bytes, ...]
     """What the source looks through: folders and files, absolute, as bytes."""
+    folder: Path
+    """Where the case file lies."""
     settings: Settings
     counts: Counts
     """The case's counts before the run."""
@@ -141,6 +146,9 @@ class Run:
                 on_settled=self._end_when_done,
             ),
         )
+        self._sources = SourceWatch(
+            inputs.sources, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.sampler
+        )
         self._feeder = Feeder(inputs.store, inputs.threads.reader, self._prober)
         self._enumerator: Enumerator | None = None
         if inputs.source is not None:
@@ -152,8 +160,9 @@ class Run:
                 statistics=self._stage.statistics,
                 pages_done=lambda: self._pages_done,
                 workers=inputs.extractor.views,
-                memory=lambda: self.settings.memory,
-                hold_memory=lambda hold: self._set_hold(HoldCause.MEMORY, hold),
+                settings=lambda: self.settings,
+                hold=self._set_hold,
+                folder=inputs.folder,
             ),
             self.metrics,
             self._clock,
@@ -276,7 +285,10 @@ class Run:
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            monitor = tasks.create_task(self._monitor.run(), name="monitor")
+            watches = [
+                tasks.create_task(self._monitor.run(), name="monitor"),
+                tasks.create_task(self._sources.run(), name="source-watch"),
+            ]
             lane = tasks.create_task(self._stage.run(), name="text-lane")
             admission = tasks.create_task(self._admit(), name="admission")
             producers = [
@@ -291,7 +303,8 @@ class Run:
             await asyncio.wait([*producers, admission])
             self._stage.close()
             await asyncio.wait([lane])
-            monitor.cancel()
+            for watch in watches:
+                watch.cancel()
 
     async def _finish(self) -> None:
         state = RunState.FINISHED if self._finished else RunState.INCOMPLETE
@@ -337,6 +350,9 @@ class Run:
             if isinstance(fact, PagesDone):
                 self._pages_done += len(fact.results)
                 self._stage.complete(len(fact.results))
+            elif isinstance(fact, PageRetried):
+                if fact.failure.reason is Reason.SOURCE_UNREACHABLE:
+                    self._sources.report_unreachable()
             elif isinstance(fact, DocumentFailed):
                 self._prober.failure_committed(fact.doc_id)
         if receipt.new_pending:

@@ -21,6 +21,7 @@ from engine.case.verify import verify_file
 from engine.errors import CaseError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
+from engine.machine import usable_memory_bytes
 from engine.models.facts import Noted
 from engine.models.flow import StageStatistics
 from engine.models.outcome import RunState
@@ -34,7 +35,7 @@ from engine.models.run import (
     TextReport,
 )
 from engine.pipeline import evidence
-from engine.pipeline.monitor import allowed_memory_bytes, budget_bytes
+from engine.pipeline.resources import budget_bytes
 from engine.pipeline.run import Run, RunInputs, Threads
 from engine.pipeline.seams import Extractor, Source
 from engine.settings import Settings
@@ -83,7 +84,7 @@ class Session:
         self._ended = asyncio.Event()
         self._ended.set()
         self._closed = False
-        self._allowed_bytes = allowed_memory_bytes()
+        self._usable_bytes = usable_memory_bytes()
 
     def __repr__(self) -> str:
         return f"<Session {self._info.path.name} {self.state}>"
@@ -123,7 +124,7 @@ class Session:
             stage=_idle_stage(self._settings),
             rss_tree_bytes=0,
             rss_main_bytes=0,
-            memory_budget_bytes=budget_bytes(self._settings.memory, self._allowed_bytes),
+            memory_budget_bytes=budget_bytes(self._settings.memory, self._usable_bytes),
             pages_per_s=0.0,
             mean_pages_per_s=0.0,
             bottleneck="",
@@ -154,6 +155,7 @@ class Session:
                 extractor=self._parts.extractor(self._settings),
                 source=source,
                 sources=tuple(map(os.fsencode, wanted)),
+                folder=self._info.path.absolute().parent,
                 settings=self._settings,
                 counts=self._counts,
                 operator=self._operator,

@@ -65,6 +65,7 @@ async def open_run(
                 extractor=extractor,
                 source=None if folder is None else FolderSource([folder]),
                 sources=() if folder is None else (bytes(folder),),
+                folder=case_path.parent,
                 settings=settings,
                 counts=case.counts(),
                 operator="tester",

@@ -1,0 +1,132 @@
+"""Holds for memory, disk and a source that is away: two levels, and nothing lost while they stand."""
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.models.document import DocumentRef, Failure
+from engine.models.outcome import HoldCause, Reason, RunState
+from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, budget_bytes, free_bytes
+from engine.pipeline.upstream import SourceWatch
+from engine.settings import MIB, DiskReserve, MemoryBudget
+from tests.support.runs import open_run, records_of, run_once, small_flow, write_documents
+from tests.support.scripted_extractor import ScriptedExtractor
+
+
+def test_the_memory_hold_begins_and_ends_at_its_two_levels() -> None:
+    """Between the levels nothing changes, so that a reading around one of them does not flap."""
+    changes: list[bool] = []
+    hold = TwoLevelHold(changes.append)
+    levels = MemoryBudget(budget_bytes=100 * MIB, hold_percent=90, release_percent=75)
+    for percent in (50, 89, 90, 95, 80, 76, 88, 75, 80, 89, 91):
+        hold.judge_memory(percent * MIB, 100 * MIB, levels)
+    assert changes == [True, False, True]
+
+
+def test_the_disk_hold_ignores_what_cannot_be_told() -> None:
+    """A disk whose free space cannot be read neither begins nor ends a hold."""
+    changes: list[bool] = []
+    hold = TwoLevelHold(changes.append)
+    reserve = DiskReserve(hold_below_bytes=100, release_at_bytes=200)
+    for free in (500, None, 99, None, 150, 199, 200):
+        hold.judge_disk(free, reserve)
+    assert changes == [True, False]
+
+
+def test_memory_is_read_of_named_processes_only() -> None:
+    """A process that does not exist counts as nothing; our own is always there."""
+    reading = ProcessTree().read([2**22 + 1])
+    assert reading.workers == 0
+    assert reading.main > 0
+    assert MemoryReading(main=3, workers=4).tree == 7
+
+
+def test_the_budget_is_a_share_unless_it_is_set() -> None:
+    """70 % of what may be used, or exactly what was asked for."""
+    assert budget_bytes(MemoryBudget(), 1000) == 700
+    assert budget_bytes(MemoryBudget(budget_bytes=64 * MIB), 1000) == 64 * MIB
+
+
+def test_free_space_of_a_missing_folder_cannot_be_told(tmp_path: Path) -> None:
+    """It is no error: there is just nothing to judge."""
+    assert free_bytes(tmp_path / "gone") is None
+    assert (free_bytes(tmp_path) or 0) > 0
+
+
+async def test_a_nearly_full_disk_holds_admission_and_fails_no_page(tmp_path: Path) -> None:
+    """With a reserve that no disk has, the run is held for `disk`; lowered, it goes on to the end."""
+    folder = write_documents(tmp_path / "in", [40] * 6)
+    greedy = DiskReserve(hold_below_bytes=2**62, release_at_bytes=2**62 + 1)
+    settings = replace(small_flow(), disk=greedy)
+
+    async def slowly(_span: object) -> None:
+        await asyncio.sleep(0.02)
+
+    extractor = ScriptedExtractor(work=slowly)
+    async with open_run(tmp_path / "c.sluice", folder, extractor, settings) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        while not any(hold.cause is HoldCause.DISK for hold in run.snapshot().stage.holds):
+            await asyncio.sleep(0.01)
+        run.apply(replace(settings, disk=DiskReserve(hold_below_bytes=0, release_at_bytes=1)))
+        summary = await running
+    assert summary.state is RunState.FINISHED
+    assert summary.counts.pages.extracted == 240
+    assert summary.holds[HoldCause.DISK] == 1
+    disk = [record["event"] for record in records_of(tmp_path / "c.sluice") if record.get("cause") == "disk"]
+    assert disk == ["HELD", "RELEASED"]
+
+
+async def test_memory_over_the_budget_holds_admission_until_it_is_back(tmp_path: Path) -> None:
+    """A budget that the test process itself exceeds holds; a larger one lets go."""
+    folder = write_documents(tmp_path / "in", [40] * 6)
+    tight = replace(small_flow(), memory=MemoryBudget(budget_bytes=64 * MIB, hold_percent=2, release_percent=1))
+
+    async def slowly(_span: object) -> None:
+        await asyncio.sleep(0.02)
+
+    extractor = ScriptedExtractor(work=slowly)
+    async with open_run(tmp_path / "c.sluice", folder, extractor, tight) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        while not any(hold.cause is HoldCause.MEMORY for hold in run.snapshot().stage.holds):
+            await asyncio.sleep(0.01)
+        assert "memory" in run.snapshot().bottleneck
+        run.apply(small_flow())
+        summary = await running
+    assert summary.counts.pages.extracted == 240
+    assert summary.holds[HoldCause.MEMORY] == 1
+
+
+async def test_a_source_that_is_away_holds_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    """A probe that cannot reach the source begins the hold; the same document is read when the source answers."""
+    folder = write_documents(tmp_path / "in", [3, 4])
+    extractor = ScriptedExtractor()
+
+    def probe(document: DocumentRef) -> Failure | None:
+        first = document.doc_id == 1 and extractor.probes[1] == 1
+        return Failure(reason=Reason.SOURCE_UNREACHABLE, code=116) if first else None
+
+    extractor._probe = probe
+    summary = await run_once(tmp_path / "c.sluice", folder, extractor, small_flow())
+    assert summary.counts.documents.extracted == 2
+    assert summary.holds[HoldCause.UPSTREAM] == 1
+    upstream = [record["event"] for record in records_of(tmp_path / "c.sluice") if record.get("cause") == "upstream"]
+    assert upstream == ["HELD", "RELEASED"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a path below a file is refused differently elsewhere")
+async def test_the_watch_lets_go_only_when_every_source_answers(tmp_path: Path) -> None:
+    """A source that is gone for good does not hold for ever; one that does not answer does."""
+    (tmp_path / "file").touch()
+    loop_away = os.fsencode(tmp_path / ("x" * 300))  # the system refuses to look at such a name
+    changes: list[bool] = []
+    with ThreadPoolExecutor(1) as thread:
+        watch = SourceWatch([os.fsencode(tmp_path / "gone"), loop_away], changes.append, thread)
+        assert not watch._all_there()
+        watch.report_unreachable()
+        watch.report_unreachable()
+        assert changes == [True]
+        assert SourceWatch([os.fsencode(tmp_path / "gone")], changes.append, thread)._all_there()
