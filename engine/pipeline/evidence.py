@@ -94,4 +94,5 @@ def exported(what: str, *, records: int, head: str = "") -> Noted:
 
 
 def _plain(value: Any) -> FieldValue:
-    return str(value) if isinstance(value, float) else value
+    exact = not isinstance(value, float) and (not isinstance(value, int) or abs(value) < 2**53)
+    return value if exact else str(value)
