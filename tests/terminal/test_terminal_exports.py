@@ -145,6 +145,7 @@ def test_the_sample_batch_can_be_run_as_told(tmp_path: Path) -> None:
     ended = sluicegate("run", folder, "--json", *WORKERS)
     assert ended.returncode == 1, ended.stderr
     made = summary_of(ended)
+    assert made["peak_rss_bytes"]["tree"] >= made["peak_rss_bytes"]["main"] > 0
     documents, pages = made["documents"], made["pages"]
     assert (
         f"finds {documents['enumerated']} documents with {pages['enumerated']} pages, among them "

@@ -44,7 +44,6 @@ def test_a_signal_stops_the_run_safely_and_it_can_be_resumed(tmp_path: Path, num
     assert f"sluicegate run {folder} --case {case}" in said
     stopped = summary_of(subprocess.CompletedProcess([], 3, out, said))
     assert stopped["reconciled"] is False
-    assert stopped["peak_rss_bytes"]["tree"] >= stopped["peak_rss_bytes"]["main"] > 0
 
     ended = sluicegate("run", folder, "--case", case, "--json", *WORKERS)
     assert ended.returncode == 0, ended.stderr
