@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _LENGTHS = struct.Struct("!II")
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
 HEADER_BASE_BYTES = 16 * 1024
 """Room for the header of any message that does not list pages."""
 
@@ -37,7 +38,7 @@ class FrameCaps:
 
 def encode(header: dict[str, Any], payload: bytes = b"") -> bytes:
     """Return a message as the bytes of one frame."""
-    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text = _to_json(header).encode("ascii")
     return b"".join((_LENGTHS.pack(len(text), len(payload)), text, payload))
 
 

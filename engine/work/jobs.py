@@ -9,9 +9,9 @@ from typing import Protocol
 
 from engine.models.document import Failure, LostPage, PageResult, Probe, Span, SpanReport
 from engine.models.outcome import Method, Outcome, Reason
-from engine.work.frames import HEADER_BASE_BYTES, Frame, FrameCaps, FrameError
-from engine.work.messages import FLUSH_BYTES, ExtractRequest, ProbeRequest
-from engine.work.replies import failure_of, pages_of, probe_of
+from engine.work.frames import HEADER_BASE_BYTES, Frame, FrameCaps
+from engine.work.messages import FLUSH_BYTES, OUT_OF_MEMORY_STATUS, ExtractRequest, ProbeRequest
+from engine.work.replies import OUT_OF_ROOM, failure_of, pages_of, probe_of, ran_out_of_room
 from engine.work.slot import Mark, Phase
 
 _HEADER_BYTES_PER_PAGE = 128
@@ -38,6 +38,11 @@ class Job(Protocol):
     @property
     def pages(self) -> int:
         """How many pages are done."""
+        ...
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether its worker ran out of memory, so that it is to get no other job."""
         ...
 
     @property
@@ -71,6 +76,11 @@ class ProbeJob:
         self.outcome: Probe | Failure = Failure(reason=Reason.WORKER_LOST)
         self._number = request.number
 
+    @property
+    def spoiled(self) -> bool:
+        """Whether its worker ran out of memory."""
+        return isinstance(self.outcome, Failure) and self.outcome.reason in OUT_OF_ROOM
+
     def take(self, frame: Frame) -> bool:
         """Take the answer."""
         self.outcome = failure_of(frame, self._number) or probe_of(frame)
@@ -95,6 +105,7 @@ class SpanJob:
         self._number = request.number
         self._max_text_bytes = request.max_text_bytes
         self._span = span
+        self.spoiled = False
         self._results: list[PageResult] = []
         self._lost: LostPage | None = None
 
@@ -115,6 +126,7 @@ class SpanJob:
         failure = failure_of(frame, self._number)
         if failure is not None:
             self._results = list(dead_letters(self._span, failure))
+            self.spoiled = failure.reason in OUT_OF_ROOM
             return True
         results, done = pages_of(
             frame,
@@ -122,8 +134,11 @@ class SpanJob:
             max_text_bytes=self._max_text_bytes,
             attempt=self._span.attempt,
         )
-        if not results:
-            raise FrameError("An answer to a span is empty.")
+        last = results[-1]
+        if last.failure is not None and ran_out_of_room(last):
+            # As good as a death: it deserves another try in a fresh worker, and so does what comes after it.
+            results.pop()
+            self.spoiled, self._lost = True, LostPage(page=last.page, failure=last.failure)
         self._results += results
         return done
 
@@ -160,6 +175,8 @@ def ending_failure(status: int | None, killed_for: Failure | None) -> Failure:
         return killed_for
     if status is None:
         return Failure(reason=Reason.WORKER_CRASHED)
+    if status == OUT_OF_MEMORY_STATUS:
+        return Failure(reason=Reason.MEMORY_LIMIT)
     if status >= 0:
         return Failure(reason=Reason.WORKER_CRASHED, code=status)
     return Failure(reason=_SIGNAL_REASONS.get(-status, Reason.WORKER_CRASHED), signal=-status)

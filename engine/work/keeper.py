@@ -7,20 +7,20 @@ never decides what to do next: that is the pool's business.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 from engine.models.document import Failure, Posture
 from engine.models.outcome import Reason
-from engine.work.frames import FrameCaps, FrameError
+from engine.work.frames import Frame, FrameCaps, FrameError
 from engine.work.jobs import Job, ending_failure
 from engine.work.memory import MemorySampler
 from engine.work.messages import Launch
 from engine.work.process import WorkerProcess
 from engine.work.replies import posture_of
-from engine.work.slot import SlotFile
+from engine.work.slot import Mark, SlotFile
 from engine.work.wire import Wire, WorkerGoneError
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ _FAREWELL_S = 2.0
 """How long a worker that is no longer needed may take to go by itself."""
 _BURIAL_S = 10.0
 """How long a killed worker may take to disappear: one that hangs in a read of a dead network share does not."""
+_LOGGED_BYTES = 2000
 
 
 class KeeperOwner(Protocol):
@@ -67,19 +68,22 @@ class Staffing:
 
 
 class Keeper:
-    """Owns one worker process. Methods are for the event loop and do not block."""
+    """Owns one worker process. Public methods are for the event loop and do not block."""
 
     def __init__(self, staffing: Staffing, *, name: str, address_space_bytes: int) -> None:
         self.slot = SlotFile()
         self._staffing = staffing
         self._address_space_bytes = address_space_bytes
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        # Shared by the event loop and the thread, under the lock.
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
+        self._job: Job | None = None
+        self._before = Mark()
+        self._over = False
         self._killed = False
         self._killed_for: Failure | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._current: Job | None = None  # touched by the thread only
+        self._leave_by_s: float | None = None
 
     @property
     def pid(self) -> int | None:
@@ -91,22 +95,35 @@ class Keeper:
         """Its resident memory when it was last measured."""
         return 0 if self._process is None else self._process.rss_bytes
 
-    @property
-    def dead(self) -> bool:
-        """Whether the process has ended; reaps it if so."""
-        return self._process is not None and self._process.reap() is not None
-
     def start(self) -> None:
         """Spawn the worker."""
         self._thread.start()
 
-    def give(self, job: Job) -> None:
-        """Hand over a job; the worker must be ready and idle."""
-        self._jobs.put(job)
+    def give(self, job: Job) -> bool:
+        """Hand over a job to a worker that is ready and idle; return whether it still is.
+
+        The request is written from here, which spares waking the thread: it is far smaller than a pipe holds, and the
+        worker has read all that came before.
+        """
+        with self._lock:
+            if self._over or self._killed or self._leave_by_s is not None or self._process is None:
+                return False
+            self._job, self._before = job, self.slot.read()
+            try:
+                whole = self._process.send(job.request)
+            except OSError:  # it is dead, and the thread is about to notice
+                return True
+        if not whole:
+            self.kill(Failure(reason=Reason.WORKER_CRASHED))
+        return True
 
     def retire(self) -> None:
-        """Let the worker go once it is idle."""
-        self._jobs.put(None)
+        """Let an idle worker go by itself, and end it where it does not."""
+        with self._lock:
+            if self._leave_by_s is None:
+                self._leave_by_s = time.monotonic() + _FAREWELL_S
+            if self._process is not None and not self._over:
+                self._process.stdin.close()
 
     def kill(self, failure: Failure | None = None) -> None:
         """End the worker at once.
@@ -120,7 +137,6 @@ class Keeper:
             process = self._process
         if process is not None:
             process.kill()
-        self._jobs.put(None)
 
     def join(self, wait_s: float) -> bool:
         """Wait for the thread, which ends right after it has said that the worker is gone."""
@@ -137,11 +153,9 @@ class Keeper:
             # The border of the thread: whatever is wrong in here, the end of the worker has to be told.
             logger.exception("The keeper of a worker failed.")
             fault = "the program could not handle it"
+            self.kill(Failure(reason=Reason.INTERNAL_ERROR))
         finally:
             self._bury()
-            if self._current is not None:
-                self._current.end(Failure(reason=Reason.INTERNAL_ERROR), self.slot.read())
-                self._tell(self._staffing.owner.on_done, self._current, begun=True, alive=False)
             self._tell(self._staffing.owner.on_ended, fault)
 
     def _keep(self) -> str:
@@ -161,69 +175,74 @@ class Keeper:
         if killed:
             process.kill()
         self._staffing.sampler.add(process)
-        wire = Wire(process, lambda: self._killed)
+        wire = Wire(process, self._given_up)
         try:
-            posture = posture_of(wire.receive(FrameCaps()))
+            posture = posture_of(wire.receive(FrameCaps))
         except FrameError:
             return "it spoke before it was ready, and not our protocol"
         except WorkerGoneError:
-            return self._start_fault(process)
+            return self._start_fault(process, wire)
         self._tell(self._staffing.owner.on_ready, posture)
-        while (job := self._jobs.get()) is not None:
-            if not self._do(job, process, wire):
-                break
-        return ""
-
-    def _start_fault(self, process: WorkerProcess) -> str:
-        if self._killed:
-            return "it was not ready in time"
-        status = process.reap(_FAREWELL_S)
-        return f"it ended with status {status} before it was ready"
-
-    def _do(self, job: Job, process: WorkerProcess, wire: Wire) -> bool:
-        """Do a job, and return whether the worker can take another one."""
-        self._current = job
-        before = self.slot.read()
         try:
-            wire.send(job.request)
-            while not job.take(wire.receive(job.caps)):
-                pass
-            if not wire.idle:
-                self.kill()  # it said more than it was asked; its answer was complete and stands
+            while True:
+                self._take(wire.receive(self._caps), wire)
         except FrameError:
             self.kill(Failure(reason=Reason.WORKER_CRASHED))
         except WorkerGoneError:
             pass
-        else:
-            process.measure()
-            alive = not self._killed
-            self._finish(job, begun=True, alive=alive)
-            return alive
-        status = process.reap(_FAREWELL_S)
-        if status is None:  # it closed its pipes and lives on
-            self.kill(Failure(reason=Reason.WORKER_CRASHED))
-            status = process.reap(_BURIAL_S)
-        mark, failure = self.slot.read(), ending_failure(status, self._killed_for)
-        job.end(failure, mark)
-        # Ended by somebody else before it wrote what it was going to do: it had died idle, and nobody had noticed yet.
-        self._finish(job, begun=mark != before or failure.reason is not Reason.WORKER_LOST, alive=False)
-        return False
+        return ""
 
-    def _finish(self, job: Job, *, begun: bool, alive: bool) -> None:
-        self._current = None
-        self._tell(self._staffing.owner.on_done, job, begun=begun, alive=alive)
+    def _given_up(self) -> bool:
+        return self._killed or (self._leave_by_s is not None and time.monotonic() > self._leave_by_s)
+
+    def _start_fault(self, process: WorkerProcess, wire: Wire) -> str:
+        if self._killed:
+            return "it was not ready in time"
+        status = process.reap(_FAREWELL_S)
+        # It has not seen a document yet, so that its complaints can only be about itself.
+        logger.warning("A worker process ended before it was ready: %r", wire.complaints[-_LOGGED_BYTES:])
+        return f"it ended with status {status} before it was ready"
+
+    def _caps(self) -> FrameCaps:
+        job = self._job
+        if job is None:
+            raise FrameError("A worker spoke without being asked.")
+        return job.caps
+
+    def _take(self, frame: Frame, wire: Wire) -> None:
+        """Take an answer to the present job."""
+        job = self._job
+        if job is None or not job.take(frame):
+            return
+        if not wire.empty:
+            self.kill()  # it says more than it was asked; its answer was complete, and stands
+        with self._lock:
+            self._job = None
+            alive = not self._killed
+        self._tell(self._staffing.owner.on_done, job, begun=True, alive=alive)
 
     def _bury(self) -> None:
-        """Make sure that the process is gone, and give back what it held."""
-        process = self._process
+        """Make sure that the process is gone, say what became of its job, and give back what it held."""
+        with self._lock:
+            self._over = True
+            process, job, self._job = self._process, self._job, None
+            if process is not None:
+                process.stdin.close()  # it goes when it reads the end
         if process is None:
             return
         self._staffing.sampler.discard(process)
-        process.stdin.close()  # it goes when it reads the end
         if self._killed or process.reap(_FAREWELL_S) is None:
+            if job is not None:
+                self.kill(Failure(reason=Reason.WORKER_CRASHED))  # it closed its pipes and lives on
             process.kill()
             if process.reap(_BURIAL_S) is None:
                 logger.error("Worker process %d was killed and has not disappeared.", process.pid)
+        if job is not None:
+            mark, failure = self.slot.read(), ending_failure(process.exit_status, self._killed_for)
+            job.end(failure, mark)
+            # Ended by somebody else before it wrote what it would do: it died idle, and nobody had noticed yet.
+            begun = mark != self._before or failure.reason is not Reason.WORKER_LOST
+            self._tell(self._staffing.owner.on_done, job, begun=begun, alive=False)
         process.close()
 
     def _tell(self, function: Callable[..., None], *args: Any, **kwargs: Any) -> None:

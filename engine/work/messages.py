@@ -16,6 +16,8 @@ from engine.work.frames import Frame, encode
 
 FLUSH_BYTES = 1024 * 1024
 """Text that a worker keeps back at most before it answers with what it has; a single page may be longer."""
+OUT_OF_MEMORY_STATUS = 112
+"""Exit status of a worker that has not even the memory to answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +70,20 @@ class ExtractRequest:
 
     def to_frame(self) -> bytes:
         """Return it as the bytes of a frame."""
-        fields = asdict(self)
-        location = fields.pop("location")
-        return encode({"op": "extract"} | fields, location)
+        # Spelled out: `asdict` copies deeply, and this is done for every few pages.
+        header = {
+            "op": "extract",
+            "number": self.number,
+            "size_bytes": self.size_bytes,
+            "mtime_ns": self.mtime_ns,
+            "page_count": self.page_count,
+            "first_page": self.first_page,
+            "last_page": self.last_page,
+            "max_text_bytes": self.max_text_bytes,
+            "open_s": self.open_s,
+            "page_s": self.page_s,
+        }
+        return encode(header, self.location)
 
 
 def request_of(frame: Frame) -> ProbeRequest | ExtractRequest:
@@ -131,7 +144,7 @@ def probe_frame(number: int, *, sha256: str, page_count: int, size_bytes: int, m
 
 
 def pages_frame(number: int, pages: Sequence[FoundPage], *, done: bool) -> bytes:
-    """Return the next pages of a span, in order; `done` with the last ones."""
+    """Return the next pages of a span, in order; `done` with the last ones, or with one that ran out of memory."""
     header = {"number": number, "pages": [page.to_row() for page in pages], "done": done}
     return encode(header, b"".join([page.text for page in pages]))
 

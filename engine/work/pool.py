@@ -24,6 +24,7 @@ from engine.work.memory import MemorySampler
 from engine.work.messages import ExtractRequest, ProbeRequest
 from engine.work.process import default_command
 from engine.work.roster import Caller, Roster, Worker, WorkerState
+from engine.work.slot import Mark
 from engine.work.watch import DocumentTimes, Watch, overdue
 
 logger = logging.getLogger(__name__)
@@ -158,6 +159,8 @@ class WorkerPool:
             return
         self._watchdog.cancel()
         self._roster.refuse_all(_CLOSED)
+        if not self._ready.done():
+            self._ready.set_exception(WorkerStartError(_CLOSED))
         for worker in tuple(self._staff.values()):
             if worker.job is not None and not worker.job.over.done():
                 worker.job.over.set_exception(WorkerStartError(_CLOSED))
@@ -194,18 +197,20 @@ class WorkerPool:
         """Wait for a worker."""
         while True:
             self._check()
+            if not fresh and (worker := self._roster.take_idle(doc_id)) is not None:
+                return worker
             caller = Caller(future=self._loop.create_future(), doc_id=doc_id, fresh=fresh)
             self._roster.wait(caller)
             self._serve()
             try:
-                worker = await caller.future
+                promised = await caller.future
             except asyncio.CancelledError:
                 self._roster.leave(caller)
                 if caller.future.done() and not caller.future.cancelled() and caller.future.exception() is None:
                     self._release(caller.future.result())
                 raise
-            if worker.state is WorkerState.BUSY:  # it may have died since
-                return worker
+            if promised.state is WorkerState.BUSY:  # it may have died since
+                return promised
 
     def _check(self) -> None:
         if self._broken:
@@ -224,10 +229,16 @@ class WorkerPool:
         if job.doc_id in worker.recent:
             worker.recent.remove(job.doc_id)
         worker.recent.append(job.doc_id)
-        worker.keeper.give(job)
+        if not worker.keeper.give(job):
+            job.end(Failure(reason=Reason.WORKER_LOST), Mark())
+            job.over.set_result(False)
+            worker.job = None
+            self._roster.take_out(worker)
 
     def _serve(self) -> None:
         """Give idle workers to callers, and make room for fresh ones where one is asked for."""
+        if not self._roster.waiting:
+            return
         workers = self._roster.workers.values()
         staffed = sum(worker.state in (WorkerState.IDLE, WorkerState.BUSY) for worker in workers)
         for worker in self._roster.serve(coming=max(0, self._settings.flow.workers - staffed)):
@@ -337,7 +348,9 @@ class WorkerPool:
         worker.job = None
         if not job.over.done():
             job.over.set_result(begun)
-        if alive:
+        if alive and job.spoiled and worker.state is WorkerState.BUSY:
+            self._let_go(worker)
+        elif alive:
             self._release(worker)
         else:
             self._roster.take_out(worker)
@@ -351,9 +364,6 @@ class WorkerPool:
         starting = worker.state is WorkerState.STARTING
         self._roster.take_out(worker)
         del self._roster.workers[worker.number]
-        if worker.job is not None and not worker.job.over.done():
-            worker.job.over.set_result(False)  # it was given to a worker that had already ended
-        worker.job = None
         if fault and starting and not self._closed:
             self._start_failed(fault)
         if not self._staff:
@@ -402,7 +412,7 @@ class WorkerPool:
             self._kill(worker, Failure(reason=Reason.TIME_LIMIT))
 
     def _tidy(self) -> None:
-        """Let go of idle workers that are dead, worn out or too many."""
+        """Let go of idle workers that are worn out or too many."""
         for worker in self._roster.idle:
-            if worker.keeper.dead or self._worn_out(worker):
+            if self._worn_out(worker):
                 self._let_go(worker)

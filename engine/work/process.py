@@ -57,6 +57,8 @@ class WorkerProcess:
             env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"OMP_THREAD_LIMIT": "1"},
         )
         self.pid = self._popen.pid
+        if os.name != "nt":
+            os.set_blocking(self.stdin.fileno(), False)  # our end only
         self.rss_bytes = 0
         """Its resident memory when it was last measured."""
         self._usage: psutil.Process | None = None
@@ -82,6 +84,14 @@ class WorkerProcess:
     def exit_status(self) -> int | None:
         """How it ended (a signal as a negative number), or None while it has not been reaped."""
         return self._popen.returncode
+
+    def send(self, data: bytes) -> bool:
+        """Write to its standard input without ever waiting; return whether everything went in.
+
+        Raises:
+            OSError: When nobody reads it.
+        """
+        return self.stdin.write(data) == len(data)
 
     def kill(self) -> None:
         """End it and its whole process group at once; without effect once it has been reaped."""
@@ -124,9 +134,10 @@ class WorkerProcess:
                 return True
             if sys.platform == "linux":
                 # Look before reaping: as long as the dead leader is there, its group's number belongs to nobody else.
-                if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                    return False
-                self._kill_group()
+                with suppress(ChildProcessError):  # somebody else reaped it
+                    if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                        return False
+                    self._kill_group()
             return self._popen.poll() is not None
 
     def _kill_group(self) -> None:

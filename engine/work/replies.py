@@ -40,6 +40,8 @@ _DOCUMENT_REASONS = frozenset(
         Reason.INTERNAL_ERROR,
     }
 )
+OUT_OF_ROOM = frozenset({Reason.MEMORY_LIMIT, Reason.OUT_OF_MEMORY})
+"""A worker that meets one of these breaks off: what comes next would suffer for it."""
 _PAGE_REASONS = frozenset(
     {
         Reason.READ_FAILED,
@@ -113,6 +115,8 @@ def pages_of(
 ) -> tuple[list[PageResult], bool]:
     """Return the pages of an answer to a span, and whether they were the last ones.
 
+    They are where no page is missing any more, and where a page ran out of memory.
+
     Args:
         frame: The answer.
         awaited: The page numbers that are still missing, in order.
@@ -125,8 +129,8 @@ def pages_of(
     rows, done = frame.header.get("pages"), frame.header.get("done")
     if set(frame.header) != {"number", "pages", "done"} or not isinstance(rows, list) or not isinstance(done, bool):
         raise FrameError("An answer to a span is none.")
-    if len(rows) > len(awaited) or done is not (len(rows) == len(awaited)):
-        raise FrameError("An answer to a span has too many or too few pages.")
+    if not 0 < len(rows) <= len(awaited):
+        raise FrameError("An answer to a span has too many pages, or none.")
     payload = frame.payload
     if not is_clean(payload):
         raise FrameError("Page text holds control characters.")
@@ -144,7 +148,14 @@ def pages_of(
             results.append(_textless_result(row, page, dur_ms, attempt))
     if start != len(payload):
         raise FrameError("The lengths of the pages do not add up.")
+    if done is not (len(rows) == len(awaited) or ran_out_of_room(results[-1])):
+        raise FrameError("An answer to a span ends too early or too late.")
     return results, done
+
+
+def ran_out_of_room(result: PageResult) -> bool:
+    """Whether a page failed because there was no memory for it."""
+    return result.failure is not None and result.failure.reason in OUT_OF_ROOM
 
 
 def _is_row(row: Any) -> TypeGuard[list[Any]]:

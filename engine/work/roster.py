@@ -103,6 +103,20 @@ class Roster:
         if worker in self._idle:
             self._idle.remove(worker)
 
+    def take_idle(self, doc_id: int) -> Worker | None:
+        """Return an idle worker at once, promised to the caller, unless others have waited for longer."""
+        if self._callers or not self._idle:
+            return None
+        worker = self._best(doc_id)
+        self._idle.remove(worker)
+        worker.state = WorkerState.BUSY
+        return worker
+
+    @property
+    def waiting(self) -> bool:
+        """Whether somebody waits for a worker."""
+        return bool(self._callers)
+
     def wait(self, caller: Caller) -> None:
         """Let somebody wait for a worker."""
         self._callers.append(caller)

@@ -11,9 +11,8 @@ import secrets
 import struct
 import sys
 import tempfile
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 _SLOT_BYTES = 8
 _WORD = struct.Struct("=Q")
@@ -28,8 +27,7 @@ class Phase(IntEnum):
     PAGE = 2  # It extracts a page.
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """What stands in a slot; as the worker wrote it, and so not to be trusted."""
 
     turn: int = 0

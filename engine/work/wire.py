@@ -1,7 +1,7 @@
-"""The wire: frames over a worker's pipes, with its complaints drained on the side.
+"""The wire: frames as they come from a worker, with its complaints drained on the side.
 
-Blocking, for the one thread that owns the worker. What a worker writes to its standard error is kept in a small ring,
-for a debugger, and never logged: a parser's messages carry paths and content.
+Blocking, for the one thread that owns the worker. The end of what a worker writes to its standard error is kept. It
+may be logged where the worker never became ready, and never later: a parser's messages carry paths and content.
 """
 
 import os
@@ -24,11 +24,11 @@ class WorkerGoneError(Exception):
 
 
 class Wire:
-    """Sends and receives frames.
+    """Receives frames.
 
     Args:
         process: The worker.
-        given_up: Says whether nobody waits for this worker any more, because it is being killed.
+        given_up: Says whether nobody waits for this worker any more; asked a few times a second.
     """
 
     def __init__(self, process: WorkerProcess, given_up: Callable[[], bool]) -> None:
@@ -36,7 +36,6 @@ class Wire:
         self._given_up = given_up
         self._frames = FrameBuffer()
         self._ring = bytearray()
-        self._in = process.stdin.fileno()
         self._out = process.stdout.fileno()
         self._err = -1
         if os.name != "nt":  # where pipes can be waited for: Windows has to read blocking, and only the answers
@@ -48,35 +47,25 @@ class Wire:
 
     @property
     def complaints(self) -> bytes:
-        """The last few kilobytes of standard error; not to be logged."""
+        """The last few kilobytes of standard error."""
         return bytes(self._ring)
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing has come that was not asked for, as far as it was read."""
+    def empty(self) -> bool:
+        """Whether all that was read so far has been received as frames."""
         return self._frames.empty
 
-    def send(self, frame: bytes) -> None:
-        """Send a frame.
-
-        Raises:
-            WorkerGoneError: When nobody reads it.
-        """
-        view = memoryview(frame)
-        try:
-            while view:
-                view = view[os.write(self._in, view) :]
-        except OSError as error:
-            raise WorkerGoneError from error
-
-    def receive(self, caps: FrameCaps) -> Frame:
+    def receive(self, caps: Callable[[], FrameCaps]) -> Frame:
         """Wait for the next frame.
+
+        Args:
+            caps: Says how long it may be, once it begins to come.
 
         Raises:
             FrameError: When what comes is no frame within the caps.
             WorkerGoneError: When nothing will come any more.
         """
-        while (frame := self._frames.take(caps)) is None:
+        while self._frames.empty or (frame := self._frames.take(caps())) is None:
             self._frames.feed(self._read())
         return frame
 

@@ -90,8 +90,6 @@ class Answers:
                 self._extract(request)
         except DocumentError as error:
             self._send(failure_frame(request.number, error.reason, error.code))
-        except MemoryError:
-            self._send(failure_frame(request.number, Reason.MEMORY_LIMIT))
 
     def _send(self, frame: bytes) -> None:
         self._replies.write(frame)
@@ -149,6 +147,8 @@ class Answers:
                 found, kept_bytes, sent_s = [], 0, time.monotonic()
             found.append(page)
             kept_bytes += len(page.text)
+            if page.reason is Reason.MEMORY_LIMIT:
+                break  # what filled it may still be there: the next page would suffer for it
         self._send_pages(document, request.number, found, done=True)
 
     def _send_pages(self, document: Document, number: int, found: list[FoundPage], *, done: bool) -> None:

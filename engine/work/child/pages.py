@@ -12,7 +12,7 @@ from engine.models.outcome import Reason
 from engine.work.child import damage, parser
 from engine.work.child.documents import Document
 from engine.work.messages import FoundPage, PageKind
-from engine.work.text import cleaned, is_clean, shows_nothing
+from engine.work.text import REPLACEMENT, cleaned, is_clean, shows_nothing
 
 _WHITE = (1.0, 1.0, 1.0)
 _PATHS = frozenset({"fill-path", "stroke-path"})
@@ -63,14 +63,16 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
     if len(text) > max_text_bytes:  # before more memory is spent on it
         raise PageError(Reason.SIZE_LIMIT)
     utf8, replaced = _encoded(text)
+    if replaced:
+        text = utf8.decode()
     lost = damage.lost_content(warnings)
-    if not shows_nothing(utf8.decode() if replaced else text):
+    if not shows_nothing(text):
         if len(utf8) > max_text_bytes:
             raise PageError(Reason.SIZE_LIMIT)
         return {"kind": PageKind.TEXT, "text": utf8, "replaced": replaced, "damaged": lost}
     if lost:
         raise PageError(Reason.CORRUPT_PAGE)
-    if shows_something(page):
+    if REPLACEMENT in text or shows_something(page):  # characters that mean nothing are something all the same
         return {"kind": PageKind.NO_TEXT}
     if not damage.may_be_blank(warnings):
         raise PageError(Reason.CORRUPT_PAGE)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from engine.work.child import limits, sandbox
 from engine.work.frames import Frame, FrameBuffer, FrameCaps
-from engine.work.messages import Launch, ready_frame
+from engine.work.messages import OUT_OF_MEMORY_STATUS, Launch, ready_frame
 from engine.work.slot import Phase, Slot
 
 _REQUEST_CAPS = FrameCaps(payload_bytes=64 * 1024)
@@ -36,11 +36,15 @@ def run(argument: str) -> int:
     replies.write(ready_frame(limits=words, sandbox=sandbox.enter(), parser=parser_version()))
     replies.flush()
     answers = Answers(slot, replies)
-    for frame in _frames(requests):
-        answers.give(frame)
-        slot.step(Phase.IDLE)
+    status = 0
+    try:
+        for frame in _frames(requests):
+            answers.give(frame)
+            slot.step(Phase.IDLE)
+    except MemoryError:
+        status = OUT_OF_MEMORY_STATUS
     # Without tearing down: MuPDF would take its time, and might crash where nothing is lost any more.
-    os._exit(0)
+    os._exit(status)
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
