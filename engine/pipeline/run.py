@@ -80,6 +80,8 @@ class RunInputs:
     """Whether an earlier run of this case left something."""
     clock: Clock
     random: Callable[[], float]
+    stop_grace_s: float = 5.0
+    """How long a stop waits for pages in flight before it drops them: they stay pending."""
 
 
 class Run:
@@ -196,7 +198,7 @@ class Run:
         self._set_hold(HoldCause.USER, False)
 
     def stop(self) -> None:
-        """Admit nothing more, drain, commit and end; what is pending stays so."""
+        """Admit nothing more, drain for a few seconds, commit and end; what is pending stays so."""
         if self._enumerator is not None:
             self._enumerator.stop()
         self._stopping = True
@@ -302,9 +304,16 @@ class Run:
                 task.cancel()
             await asyncio.wait([*producers, admission])
             self._stage.close()
-            await asyncio.wait([lane])
+            await self._drain(lane)
             for watch in watches:
                 watch.cancel()
+
+    async def _drain(self, lane: asyncio.Task[None]) -> None:
+        """Wait for what is in flight; after a stop, not for ever: what takes longer is dropped and stays pending."""
+        _, slow = await asyncio.wait([lane], timeout=self._inputs.stop_grace_s if self._stopping else None)
+        if slow:
+            lane.cancel()
+            await asyncio.wait([lane])
 
     async def _finish(self) -> None:
         state = RunState.FINISHED if self._finished else RunState.INCOMPLETE

@@ -287,6 +287,8 @@ class Session:
             return
         receipt = await self._on("writer", lambda: self._case.commit([fact]))
         self._counts = receipt.counts
+        if self._run is not None:
+            self._run.counts = receipt.counts
 
     async def _read(self, ask: Callable[[CaseReader], T]) -> T:
         def answer() -> T:

@@ -145,6 +145,29 @@ async def test_a_stop_drains_commits_and_leaves_a_case_that_resumes_to_the_same_
     assert_one_terminal_record_each(tmp_path / "c.sluice")
 
 
+async def test_a_stop_does_not_wait_for_ever_for_a_page_that_hangs(tmp_path: Path) -> None:
+    """After the grace, what workers have in hand is dropped and stays pending; results before it are kept."""
+    folder = write_documents(tmp_path / "in", [40])
+    begun = asyncio.Event()
+
+    async def hang(span: Span) -> None:
+        if span.first_page > 20:
+            begun.set()
+            await asyncio.Event().wait()
+
+    async with open_run(
+        tmp_path / "c.sluice", folder, ScriptedExtractor(work=hang), small_flow(), stop_grace_s=0.05
+    ) as run:
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(run.execute())
+            await begun.wait()
+            run.stop()
+        summary = running.result()
+    assert summary.state is RunState.INCOMPLETE
+    assert summary.counts.pages == Tally(enumerated=40, extracted=20)
+    assert run.snapshot().in_flight == 0
+
+
 async def test_a_cancelled_run_keeps_every_result_and_resumes(tmp_path: Path) -> None:
     """Cancelling drops what workers have in hand and nothing else."""
     folder = write_documents(tmp_path / "in", [40] * 4)

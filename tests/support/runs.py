@@ -44,6 +44,7 @@ async def open_run(
     settings: Settings,
     *,
     store: Callable[[CaseFile], Any] = lambda case: case,
+    stop_grace_s: float = 60.0,
 ) -> AsyncIterator[Run]:
     """Give a run over a case that is created where it is missing; the case is closed afterwards.
 
@@ -53,6 +54,7 @@ async def open_run(
         extractor: Makes outcomes.
         settings: Limits.
         store: Wraps the case, so that a test can make it misbehave.
+        stop_grace_s: How long a stop waits for pages in flight.
     """
     new = CaseFile.is_new(case_path)
     case = CaseFile.create(case_path, request_id="request-1") if new else CaseFile.open(case_path)
@@ -71,6 +73,7 @@ async def open_run(
                 operator="tester",
                 paused=case.info().paused,
                 resumed=not new,
+                stop_grace_s=stop_grace_s,
                 clock=SystemClock(),
                 random=random.Random(1).random,  # noqa: S311  # spreads retries, guards nothing
             )
