@@ -7,15 +7,11 @@ counts, as of the last commit, are the only truth about what is done.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 from engine.errors import EngineError
 from engine.flow.bottleneck import Bottleneck, Words
 from engine.flow.bucket import TokenBucket
-from engine.flow.clock import Clock
 from engine.flow.gate import WatermarkGate
 from engine.flow.metrics import Metrics
 from engine.flow.permits import Permits
@@ -25,63 +21,22 @@ from engine.models.document import Posture, Span, SpanReport
 from engine.models.facts import DocumentFailed, Fact, PageRetried, PagesDone, Receipt
 from engine.models.flow import GateChange, StageStatistics
 from engine.models.outcome import HoldCause, Reason, RunState
-from engine.models.run import Counts, RunSummary, Snapshot
+from engine.models.run import RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.activity import ActiveClock
 from engine.pipeline.commits import CommitLane
+from engine.pipeline.inputs import RunInputs
 from engine.pipeline.intake import Enumerator, Feeder
 from engine.pipeline.monitor import Monitor, MonitorInputs
 from engine.pipeline.probing import ProbeHooks, Prober
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
-from engine.pipeline.seams import CaseStore, Extractor, Source
 from engine.pipeline.text_lane import TextLane
 from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
 
 STANDING_HOLDS = frozenset(HoldCause) - {HoldCause.WATERMARK}
 """Causes that stop every kind of work; a full queue stops only admission."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threads:
-    """Threads for what blocks; each is one thread, owned by the session."""
-
-    writer: Executor
-    """The only one that writes to the case."""
-    reader: Executor
-    """Reads from the case."""
-    lister: Executor
-    """Lists the source's folders."""
-    sampler: Executor
-    """Reads memory figures."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInputs:
-    """What a run is given."""
-
-    store: CaseStore
-    threads: Threads
-    extractor: Extractor
-    source: Source | None
-    """None: nothing new is looked for, only what is pending is finished."""
-    sources: tuple[bytes, ...]
-    """What the source looks through: folders and files, absolute, as bytes."""
-    folder: Path
-    """Where the case file lies."""
-    settings: Settings
-    counts: Counts
-    """The case's counts before the run."""
-    operator: str
-    paused: bool
-    """Whether the case was left paused, so that the run begins held."""
-    resumed: bool
-    """Whether an earlier run of this case left something."""
-    clock: Clock
-    random: Callable[[], float]
-    stop_grace_s: float = 5.0
-    """How long a stop waits for pages in flight before it drops them: they stay pending."""
 
 
 class Run:

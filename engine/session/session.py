@@ -35,8 +35,9 @@ from engine.models.run import (
     TextReport,
 )
 from engine.pipeline import evidence
+from engine.pipeline.inputs import RunInputs, Threads
 from engine.pipeline.resources import budget_bytes
-from engine.pipeline.run import Run, RunInputs, Threads
+from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor, Source
 from engine.settings import Settings
 

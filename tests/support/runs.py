@@ -12,7 +12,8 @@ from engine.case.casefile import CaseFile
 from engine.case.reader import CaseReader
 from engine.flow.clock import SystemClock
 from engine.models.run import RunSummary
-from engine.pipeline.run import Run, RunInputs, Threads
+from engine.pipeline.inputs import RunInputs, Threads
+from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor
 from engine.settings import FlowLimits, Settings
 from engine.source.folder import FolderSource

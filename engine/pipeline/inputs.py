@@ -1,0 +1,52 @@
+"""What a run is given: the case, its sources, its workers, its threads and its limits."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.flow.clock import Clock
+from engine.models.run import Counts
+from engine.pipeline.seams import CaseStore, Extractor, Source
+from engine.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """Threads for what blocks; each is one thread, owned by the session."""
+
+    writer: Executor
+    """The only one that writes to the case."""
+    reader: Executor
+    """Reads from the case."""
+    lister: Executor
+    """Lists the source's folders."""
+    sampler: Executor
+    """Reads memory figures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInputs:
+    """What a run is given."""
+
+    store: CaseStore
+    threads: Threads
+    extractor: Extractor
+    source: Source | None
+    """None: nothing new is looked for, only what is pending is finished."""
+    sources: tuple[bytes, ...]
+    """What the source looks through: folders and files, absolute, as bytes."""
+    folder: Path
+    """Where the case file lies."""
+    settings: Settings
+    counts: Counts
+    """The case's counts before the run."""
+    operator: str
+    paused: bool
+    """Whether the case was left paused, so that the run begins held."""
+    resumed: bool
+    """Whether an earlier run of this case left something."""
+    clock: Clock
+    random: Callable[[], float]
+    stop_grace_s: float = 5.0
+    """How long a stop waits for pages in flight before it drops them: they stay pending."""
