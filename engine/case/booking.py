@@ -11,14 +11,14 @@ from typing import assert_never
 
 import apsw
 
-from engine.case.audit import Fields, PageForm, check_noted, place_fields
+from engine.case.audit import Fields, PageForm, check_noted
+from engine.case.docrecords import DocumentRecords
 from engine.case.documents import DocumentBook, stored_time
 from engine.case.identity import CaseIdentity
 from engine.case.journal import Checkpoint, Journal
 from engine.case.manifest import Document, Manifest
-from engine.case.schema import place_of
 from engine.case.state import CaseState
-from engine.models.document import FoundFile, document_label
+from engine.models.document import FoundFile
 from engine.models.facts import (
     DocumentFailed,
     DocumentProbed,
@@ -69,13 +69,13 @@ class Booking:
             mono_ms=moment.mono_ms,
         )
         self._manifest = Manifest(connection, identity.digest)
+        self._records = DocumentRecords(identity=identity, state=self.state, journal=self._journal, form=form)
         self._documents = DocumentBook(
             connection,
-            identity=identity,
             state=self.state,
             journal=self._journal,
             manifest=self._manifest,
-            form=form,
+            records=self._records,
         )
         self._decisions: list[ProbeDecision] = []
         self._found = 0
@@ -153,20 +153,8 @@ class Booking:
             self._found += 1
         else:
             self.state.skipped += 1
-            self._skip(document, file)
+            self._records.left_out(document, file.root, file.skip)
         self._manifest.add(document)
-
-    def _skip(self, document: Document, file: FoundFile) -> None:
-        fields: Fields = {
-            **place_fields(file.root, file.path),
-            "doc_id": document_label(document.doc_id),
-            "doc_prev": document.last_record,
-            "version": document.version,
-            "size_bytes": document.size_bytes,
-            "mtime_ns": str(document.mtime_ns),
-            "reason": None if file.skip is None else file.skip.value,
-        }
-        document.last_record = self._journal.record("SKIPPED", fields, place_of(document.doc_id))
 
     def _note(self, fact: Noted) -> None:
         check_noted(fact.event, fact.fields)

@@ -1,51 +1,33 @@
 """Checks the records of an exported audit log one after the other, in memory that does not grow with the log.
 
-Needs nothing but the standard library, and nothing of what wrote the log: what a record must be is stated here a
-second time, from the outside. Reading the file and the report for people are the business of `verify`.
+Needs nothing but the standard library, and nothing of what wrote the log. What one record must look like stands in
+`recordform`; reading the file and the report for people are the business of `verify`.
 
 What is kept: for each document that has records and no end yet, its last hash and which of its pages have their
 record; for documents that have ended, one bit each.
 """
 
 import hashlib
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-PAGE_EVENTS: Final = ("EXTRACTED", "DEAD_LETTER", "DUPLICATE")
-
-LARGEST_NUMBER: Final = 2**53 - 1
+from engine.case.recordform import (
+    DOCUMENT_EVENTS,
+    HASH,
+    LABEL,
+    LARGEST_NUMBER,
+    PAGE_EVENTS,
+    FormError,
+    flaws,
+    is_timestamp,
+    missing_fields,
+    page_pattern,
+    parse,
+)
 
 _SHOWN_OF_A_KIND: Final = 5
-_COMMON: Final = {"v": int, "seq": int, "ts": str, "mono_ms": int, "run": int, "request_id": str, "prev": str}
-_PAGE: Final = {
-    "trace_id": str,
-    "doc_id": str,
-    "doc_sha256": str,
-    "key": str,
-    "page": int,
-    "method": str,
-    "chars": int,
-    "text_sha256": str,
-    "attempt": int,
-    "dur_ms": int,
-    "doc_prev": str,
-}
-_PLACE: Final = {"root": str, "root_b64": str, "path": str, "path_b64": str, "size_bytes": int, "mtime_ns": str}
-_FIELDS: Final[dict[str, dict[str, type]]] = {
-    "EXTRACTED": _PAGE,
-    "DEAD_LETTER": {**_PAGE, "reason": str, "failure_class": str},
-    "DUPLICATE": {**_PAGE, "duplicate_of": str},
-    "DOCUMENT": {**_PLACE, "trace_id": str, "doc_id": str, "doc_prev": str, "outcome": str, "repaired": bool},
-    "SKIPPED": {**_PLACE, "doc_id": str, "doc_prev": str, "reason": str},
-    "RETRY": {"trace_id": str, "doc_id": str, "doc_prev": str, "reason": str, "failure_class": str, "attempt": int},
-    "CHECKPOINT": {"count": int, "head": str},
-}
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
-_LABEL: Final = re.compile(r"D(\d{7}|[1-9]\d{7,11})")
-_HASH: Final = re.compile(rb"[0-9a-f]{64}")
 
 
 class Bits:
@@ -114,14 +96,12 @@ class ChainCheck:
 
     Attributes:
         records: Lines taken, the header not counted.
-        head: Hash of the last line, 64 hexadecimal digits.
         problems: Sentences, the first few of each kind.
     """
 
     def __init__(self, header: bytes) -> None:
         self.records = self._seq = 0
-        self.head = hashlib.sha256(header).hexdigest()
-        self._root = self._prev = self.head.encode()
+        self._root = self._prev = hashlib.sha256(header).hexdigest().encode()
         self.tallies = Tallies()
         self._found: Counter[str] = Counter()
         self.problems: list[str] = []
@@ -130,9 +110,14 @@ class ChainCheck:
         self._ended = Bits()
         self._last_doc_id = 0
         self.request_id = self._read_header(header)
-        self._page_line = _page_pattern(self.request_id).fullmatch
+        self._page_line = page_pattern(self.request_id).fullmatch
         self._current: _Open | None = None
         """The document whose record is being taken."""
+
+    @property
+    def head(self) -> str:
+        """Hash of the last line, 64 hexadecimal digits."""
+        return self._prev.decode()
 
     @property
     def open_documents(self) -> int:
@@ -147,11 +132,8 @@ class ChainCheck:
         if match is not None:
             self._take_extracted(match)
         else:
-            fields = self._parse(line)
-            if fields is not None:
-                self._take_record(fields)
-        self.head = hashlib.sha256(line).hexdigest()
-        self._prev = self.head.encode()
+            self._take_line(line)
+        self._prev = hashlib.sha256(line).hexdigest().encode()
         if self._current is not None:
             self._current.last = self._prev
             self._current = None
@@ -175,63 +157,77 @@ class ChainCheck:
             self.problems.append(f"{where}: {kind}{f' ({detail})' if detail else ''}.")
 
     def _read_header(self, header: bytes) -> str:
-        fields = self._parse(header)
-        if fields is None:
-            return ""
+        fields = self._fields_of(header) or {}
         request_id = fields.get("request_id")
         if fields.get("format") != "sluicegate-audit" or fields.get("v") != 1 or not isinstance(request_id, str):
             self.problem("this is no header of an audit log")
             return ""
         return request_id
 
-    def _parse(self, line: bytes) -> dict[str, Any] | None:
-        """Return the fields of a line, or None after noting why it is no record."""
+    def _fields_of(self, line: bytes) -> dict[str, Any] | None:
+        """Return the fields of a line after noting what is wrong with its form; None where it cannot be a record."""
         try:
-            fields = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
-            written = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
-            self.problem("the line is no JSON object of whole numbers, texts and flags")
+            fields = parse(line)
+        except FormError as error:
+            self.problem(str(error))
             return None
-        if not isinstance(fields, dict) or any(isinstance(value, dict | list) for value in fields.values()):
-            self.problem("the line is no flat JSON object")
-            return None
-        if written != line:
-            self.problem("the line is not written in the one form that it must have")
-        if any(type(value) is int and abs(value) > LARGEST_NUMBER for value in fields.values()):
-            self.problem("a number is too large to be kept exactly")
+        for kind in flaws(fields, line):
+            self.problem(kind)
         return fields
 
     def _take_extracted(self, match: re.Match[bytes]) -> None:
         """Take the record of an extracted page without flags: what nearly all lines are, so that this is quick."""
-        doc_id, doc_prev, sha256, key, page, prev, run, seq = match.groups()
+        label, doc_prev, sha256, key, number, prev, run, seq = match.groups()
+        doc_id, page = int(label), int(number)
+        document = self._open.get(doc_id)
+        if (
+            document is not None
+            and prev == self._prev
+            and doc_prev == document.last
+            and int(seq) == self._seq
+            and int(run) == self._run
+            and document.content == (sha256, key)
+            and page
+            and document.pages.add(page)
+        ):  # as it must be: what the general way below does, without its calls
+            self._current = document
+            document.outcomes["EXTRACTED"] += 1
+            self.tallies.pages["EXTRACTED"] += 1
+            if page > document.last_page:  # noqa: PLR1730  # max() costs as much as all the rest of this block
+                document.last_page = page
+            return
         self._check_link(prev, int(seq), int(run))
-        self._take_page("EXTRACTED", int(doc_id), doc_prev, (sha256, key), int(page))
+        self._take_page("EXTRACTED", doc_id, doc_prev, (sha256, key), page)
+
+    def _take_line(self, line: bytes) -> None:
+        fields = self._fields_of(line)
+        if fields is not None:
+            self._take_record(fields)
 
     def _take_record(self, fields: dict[str, Any]) -> None:
-        event = fields.get("event")
-        wanted = {**_COMMON, **_FIELDS.get(str(event), {})}
-        bad = [name for name, kind in wanted.items() if type(fields.get(name)) is not kind]
-        if bad or not isinstance(event, str):
-            self.problem("the record lacks a field, or has one of another kind", ", ".join(bad) or "event")
+        missing = missing_fields(fields)
+        if missing:
+            self.problem("the record lacks a field, or has one of another kind", ", ".join(missing))
             # As much of the chain as can be judged goes on being judged.
             self._check_link(_encoded(fields.get("prev")), fields.get("seq"), self._run)
             return
+        event = fields["event"]
         if event == "RUN_STARTED":
             self._run += 1
             self.tallies.is_reconciled = False  # until this run says so, too
         self._check_link(fields["prev"].encode(), fields["seq"], fields["run"])
-        if fields["v"] != 1 or fields["request_id"] != self.request_id or not _TIMESTAMP.fullmatch(fields["ts"]):
+        if fields["v"] != 1 or fields["request_id"] != self.request_id or not is_timestamp(fields["ts"]):
             self.problem("the record's version, request id or time is impossible")
         if event == "CHECKPOINT":
             if (fields["count"], fields["head"]) != (self._seq - 1, self.head):
                 self.problem("the checkpoint does not match the log before it")
         elif event == "RECONCILED":
             self._check_reconciliation(fields)
-        elif event in _FIELDS:
+        elif event in DOCUMENT_EVENTS:
             self._take_document_record(event, fields)
 
     def _take_document_record(self, event: str, fields: dict[str, Any]) -> None:
-        label = _LABEL.fullmatch(fields["doc_id"])
+        label = LABEL.fullmatch(fields["doc_id"])
         if label is None:
             self.problem("the document's number is impossible")
             return
@@ -240,7 +236,7 @@ class ChainCheck:
         doc_prev = fields["doc_prev"].encode()
         if event in PAGE_EVENTS:
             self._take_page(event, doc_id, doc_prev, content, fields["page"])
-            if bool(_HASH.fullmatch(fields["text_sha256"].encode())) != (event == "EXTRACTED"):
+            if bool(HASH.fullmatch(fields["text_sha256"].encode())) != (event == "EXTRACTED"):
                 self.problem("a page's record has no hash of its text, or one without being extracted")
             if event == "DEAD_LETTER":
                 self.tallies.reasons[fields["reason"]] += 1
@@ -294,7 +290,7 @@ class ChainCheck:
         sha256, key = content
         if document.content != _NO_CONTENT:
             self.problem("a document's hash or key changes between its records")
-        elif not _HASH.fullmatch(sha256):
+        elif not HASH.fullmatch(sha256):
             self.problem("a document's hash is impossible")
         elif key.decode("latin-1") != _key(sha256, self.request_id):
             self.problem("a document's key does not follow from its hash and the request id")
@@ -354,35 +350,3 @@ def _encoded(value: Any) -> bytes:
 
 def _key(sha256: bytes, request_id: str) -> str:
     return hashlib.sha256(bytes.fromhex(sha256.decode()) + request_id.encode()).hexdigest()
-
-
-def _refuse(text: str) -> None:
-    raise ValueError(text)
-
-
-def _page_pattern(request_id: str) -> re.Pattern[bytes]:
-    """Return what matches exactly the lines of extracted pages without flags that are in the one form."""
-    number, digits = b"(?:0|[1-9][0-9]{0,14})", b'"[0-9a-f]{64}"'
-    forms = {
-        "attempt": number,
-        "chars": number,
-        "doc_id": rb'"D([0-9]{7}|[1-9][0-9]{7,11})"',
-        "doc_prev": b'"(.{64})"',
-        "doc_sha256": b'"(.{64})"',
-        "dur_ms": number,
-        "event": b'"EXTRACTED"',
-        "key": b'"(.{64})"',
-        "method": b'"[a-z]{1,20}"',
-        "mono_ms": number,
-        "page": b"(" + number + b")",
-        "prev": b'"(.{64})"',
-        "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode("utf-8", "replace")),
-        "run": b"(" + number + b")",
-        "seq": b"(" + number + b")",
-        "text_sha256": digits,
-        "trace_id": b'"[0-9a-f]{32}"',
-        "ts": rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"',
-        "v": b"1",
-    }
-    fields = b",".join(b'"%s":%s' % (name.encode(), form) for name, form in forms.items())
-    return re.compile(rb"\{" + fields + rb"\}")

@@ -9,23 +9,21 @@ copy could still give that page, and nothing may be left out.
 """
 
 import hashlib
-from collections.abc import Callable
 from typing import Final
 
 import apsw
 
-from engine.case.audit import Fields, PageForm, check_numbers, failure_fields, place_fields, trace_base, trace_id
-from engine.case.identity import CaseIdentity
+from engine.case.audit import Fields, failure_fields
+from engine.case.docrecords import DocumentRecords
 from engine.case.journal import Journal
 from engine.case.manifest import Document, Manifest
 from engine.case.schema import LARGEST_DOCUMENT, place_of
 from engine.case.state import CaseState
 from engine.case.storage import ContradictionError
-from engine.models.document import Failure, PageResult, Probe, document_label, idempotency_key
+from engine.models.document import Failure, PageResult, Probe, document_label
 from engine.models.facts import ProbeDecision
 from engine.models.outcome import Method, Outcome, Reason, RowState
 
-NO_TEXT: Final[Fields] = {"method": Method.NONE.value, "chars": 0, "text_sha256": ""}
 _ROWS_A_GROUP: Final = 500
 
 
@@ -34,33 +32,28 @@ class DocumentBook:
 
     Args:
         connection: The writer, inside a transaction.
-        identity: The case.
         state: The transaction's copy of the case's state.
-        journal: Takes the audit records.
+        journal: What the records go to; flushed before they are read back.
         manifest: The rows.
-        form: Writes the lines of extracted pages.
+        records: Writes the records of documents and pages.
     """
 
     def __init__(
         self,
         connection: apsw.Connection,
         *,
-        identity: CaseIdentity,
         state: CaseState,
         journal: Journal,
         manifest: Manifest,
-        form: PageForm,
+        records: DocumentRecords,
     ) -> None:
         self._connection = connection
-        self._identity = identity
         self._state = state
         self._journal = journal
         self._manifest = manifest
-        self._form = form
+        self._records = records
         self._texts: list[tuple[int, str]] = []
         self._dead_letters: list[tuple[int, int]] = []
-        self._content: tuple[bytes, Fields] = (b"", {})
-        self._traced: tuple[tuple[int, int], str] = ((0, 0), "")
         self.set_free = 0
         """Documents that became pending again because the original they waited for failed."""
 
@@ -122,16 +115,13 @@ class DocumentBook:
             raise ContradictionError(f"document {document.doc_id} is {document.state} and got results of pages")
         if document.pages_done + len(results) > document.page_count:
             raise ContradictionError(f"document {document.doc_id} got more results than it has pages")
-        extracted = self._extracted_line(document)
+        write_extracted = self._records.extracted_writer(document)
         for result in results:
             if not 1 <= result.page <= document.page_count:
                 raise ContradictionError(f"document {document.doc_id} has no page {result.page}")
             if result.outcome is Outcome.EXTRACTED and result.failure is None:
                 self._keep_text(document, result)
-                if result.damaged or result.replaced:
-                    self._record_page(document, result, _flags(result))
-                else:
-                    self._journal_page(document, result.page, extracted(result))
+                write_extracted(result)
                 self._state.pages_extracted += 1
             elif result.outcome is Outcome.DEAD_LETTER and result.failure is not None:
                 self._bury(document, result, result.failure)
@@ -147,17 +137,16 @@ class DocumentBook:
         Raises:
             ContradictionError: When it has its terminal record already.
         """
-        fields: Fields = {**self._document_fields(document, page or 0), **failure_fields(failure), "attempt": attempt}
         place = place_of(document.doc_id, page or 0)
         if page is not None:
-            fields["page"] = page
             self._journal.flush()
             if not 1 <= page <= (document.page_count or 0) or self._manifest.is_terminal(place):
                 raise ContradictionError(f"page {page} of document {document.doc_id} cannot be tried again")
         if document.state not in (RowState.PENDING, RowState.OPEN):
             raise ContradictionError(f"document {document.doc_id} is {document.state} and is to be tried again")
         self._manifest.strike(place)
-        self._record(document, "RETRY", fields)
+        self._records.retried(document, page, failure, attempt)
+        self._manifest.progressed(document)
 
     def flush(self) -> None:
         """Write the rows that were kept."""
@@ -178,15 +167,13 @@ class DocumentBook:
 
     def _duplicate(self, document: Document) -> None:
         """End a document whose bytes another one accounts for: a record for each page, and one for itself."""
-        count, original = document.page_count or 0, document_label(document.duplicate_of or 0)
+        count, original = document.page_count or 0, document.duplicate_of or 0
         for page in range(1, count + 1):
-            fields = self._page_fields(document, page)
-            fields |= {**NO_TEXT, "duplicate_of": original, "attempt": 1, "dur_ms": 0}
-            self._record(document, Outcome.DUPLICATE.value, fields, place_of(document.doc_id, page))
+            self._records.duplicate_page(document, page, original)
         document.pages_done = count
         self._state.pages += count
         self._state.pages_duplicate += count
-        self._end(document, Outcome.DUPLICATE, None, {"duplicate_of": original})
+        self._end(document, Outcome.DUPLICATE, None, {"duplicate_of": document_label(original)})
 
     def _bury_pages(self, document: Document, failure: Failure, attempt: int) -> None:
         """Make every page without terminal record a dead letter, and so end the document."""
@@ -199,8 +186,7 @@ class DocumentBook:
         self._end_when_complete(document)
 
     def _bury(self, document: Document, result: PageResult, failure: Failure) -> None:
-        fields = failure_fields(failure)
-        seq = self._record_page(document, result, fields | _flags(result))
+        seq = self._records.page(document, result, failure_fields(failure))
         self._state.pages_dead += 1
         document.pages_dead += 1
         if failure.reason.blames_source and not document.source_fault:
@@ -246,73 +232,7 @@ class DocumentBook:
         document.state, document.outcome, document.reason = RowState.DONE, outcome, reason
         self._manifest.changed(document)
         self._state.count_document(outcome)
-        extracted = 0 if outcome is Outcome.DUPLICATE else document.pages_done - document.pages_dead
-        fields: Fields = {
-            **self._document_fields(document, 0),
-            **self._content_fields(document),
-            **place_fields(self._manifest.root_of(document), document.path),
-            "outcome": outcome.value,
-            "version": document.version,
-            "size_bytes": document.size_bytes,
-            "mtime_ns": str(document.mtime_ns),
-            "page_count": document.page_count,
-            "pages_extracted": extracted,
-            "pages_dead_letter": document.pages_dead,
-            "pages_duplicate": document.pages_done - document.pages_dead - extracted,
-            "repaired": document.repaired,
-        }
-        return self._record(document, "DOCUMENT", fields | extra, place_of(document.doc_id))
-
-    def _record_page(self, document: Document, result: PageResult, extra: Fields) -> int:
-        fields = self._page_fields(document, result.page)
-        fields |= {
-            "method": result.method.value,
-            "chars": len(result.text),
-            "text_sha256": result.text_sha256,
-            "attempt": result.attempt,
-            "dur_ms": result.dur_ms,
-        }
-        return self._record(document, result.outcome.value, fields | extra, place_of(document.doc_id, result.page))
-
-    def _record(self, document: Document, event: str, fields: Fields, place: int | None = None) -> int:
-        check_numbers(fields)
-        seq = self._state.records + 1
-        fields["doc_prev"] = document.last_record
-        document.last_record = self._journal.record(event, fields, place)
-        self._manifest.progressed(document)
-        return seq
-
-    def _journal_page(self, document: Document, page: int, line: bytes) -> None:
-        document.last_record = self._journal.append(line, place_of(document.doc_id, page))
-
-    def _extracted_line(self, document: Document) -> Callable[[PageResult], bytes]:
-        """Return what writes the lines of a document's extracted pages: nothing that stays the same is made twice."""
-        state, journal, line = self._state, self._journal, self._form.line
-        label, trace = document_label(document.doc_id), self._trace(document)
-        content = self._content_fields(document)
-        sha256, key = str(content["doc_sha256"]), str(content["key"])
-
-        def write(result: PageResult) -> bytes:
-            return line(
-                attempt=result.attempt,
-                chars=len(result.text),
-                doc_id=label,
-                doc_prev=document.last_record,
-                doc_sha256=sha256,
-                dur_ms=result.dur_ms,
-                key=key,
-                method=result.method.value,
-                mono_ms=journal.mono_ms,
-                page=result.page,
-                prev=state.head,
-                run=state.run,
-                seq=state.records + 1,
-                text_sha256=result.text_sha256,
-                trace=trace_id(trace, result.page),
-                ts=journal.ts,
-            )
-
-        return write
+        return self._records.ended(document, self._manifest.root_of(document), outcome, extra)
 
     def _keep_text(self, document: Document, result: PageResult) -> None:
         """Keep a page's text, after checking that its hash is the one that the log is going to state."""
@@ -328,38 +248,6 @@ class DocumentBook:
             self._texts.append((place_of(document.doc_id, result.page), result.text))
             if len(self._texts) >= _ROWS_A_GROUP:
                 self.flush()
-
-    def _page_fields(self, document: Document, page: int) -> Fields:
-        return {**self._document_fields(document, page), **self._content_fields(document), "page": page}
-
-    def _document_fields(self, document: Document, page: int) -> Fields:
-        return {"doc_id": document_label(document.doc_id), "trace_id": trace_id(self._trace(document), page)}
-
-    def _content_fields(self, document: Document) -> Fields:
-        """Return hash and key of a document; the same object for all pages in a row, since hashing costs."""
-        if document.sha256 is None:
-            return {"doc_sha256": None, "key": None}
-        if self._content[0] != document.sha256:
-            sha256 = document.sha256.hex()
-            key = idempotency_key(sha256, self._identity.request_id)
-            self._content = (document.sha256, {"doc_sha256": sha256, "key": key})
-        return self._content[1]
-
-    def _trace(self, document: Document) -> str:
-        of = (self._state.run, document.doc_id)
-        if self._traced[0] != of:
-            self._traced = (of, trace_base(self._identity.case_id, *of))
-        return self._traced[1]
-
-
-def _flags(result: PageResult) -> Fields:
-    """Return the flags of a page, those that are set only."""
-    fields: Fields = {}
-    if result.replaced:
-        fields["replaced"] = result.replaced
-    if result.damaged:
-        fields["damaged"] = True
-    return fields
 
 
 def stored_time(mtime_ns: int) -> int:

@@ -51,8 +51,9 @@ def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
 
 
 def _is_part_of_case(out: Path, case: Path) -> bool:
-    own = {case.name, *(case.name + suffix for suffix in ("-wal", "-shm", "-journal", ".lock"))}
-    return out.name in own and out.absolute().parent.resolve() == case.absolute().parent.resolve()
+    itself = os.path.realpath(case)
+    own = {itself + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
+    return os.path.realpath(out) in own
 
 
 @contextmanager

@@ -30,7 +30,8 @@ class CaseLock:
     """
 
     def __init__(self, case: Path) -> None:
-        self._path = case.with_name(case.name + ".lock")
+        # Beside the file itself, as SQLite's own side files are, or a link to the case would be a second way in.
+        self._path = Path(os.path.realpath(case) + ".lock")
         self._file: int | None = None
         for _ in range(_ATTEMPTS):
             file = self._open(case)

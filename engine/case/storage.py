@@ -123,7 +123,7 @@ def _prepare(connection: apsw.Connection) -> None:
 
 
 def _has_log(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
+    log = Path(os.path.realpath(path) + "-wal")
     return log.exists() and log.stat().st_size > 0
 
 

@@ -83,6 +83,15 @@ def test_one_process_does_not_open_a_case_twice(case: CaseFile) -> None:
     CaseFile.open(case.path).close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs symbolic links")
+def test_a_link_to_a_case_is_no_second_way_in(case: CaseFile) -> None:
+    """The lock belongs to the file, whatever path leads to it."""
+    link = case.path.with_name("link.sluice")
+    link.symlink_to(case.path)
+    with pytest.raises(CaseInUseError):
+        CaseFile.open(link)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a thing of POSIX")
 def test_a_crashed_owner_does_not_block(path: Path) -> None:
     """A lock file that a killed process left behind means nothing, whatever number stands in it."""

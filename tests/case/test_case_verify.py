@@ -134,6 +134,10 @@ def _swap(lines: Lines) -> Lines:
         (lambda lines: [*lines[:5], b"[" * 100_000, *lines[6:]], "no JSON object"),
         (lambda lines: [*lines[:5], b"\xff\xfe", *lines[6:]], "no JSON object"),
         (lambda lines: [*lines[:5], b"", *lines[5:]], "no JSON object"),
+        (lambda lines: rechained([*lines[:5], b'{"event":"X"}', *lines[5:]]), "lacks a field"),
+        (lambda lines: [*lines, b"{}"], "another kind (event)"),
+        (lambda lines: [*lines, b'{"event":"\\ud800"}'], "no JSON object"),
+        (lambda lines: [*lines, b'{"a":' + b"9" * 5000 + b"}"], "no JSON object"),
     ],
 )
 def test_plain_tampering_is_found(lines: Lines, tmp_path: Path, tamper: Callable[[Lines], Lines], finding: str) -> None:

@@ -1,0 +1,140 @@
+"""The form of an audit record as an outsider reads it: one line in, its fields out, or what is wrong with it.
+
+Needs nothing but the standard library, and nothing of what wrote the log: what a record must look like is stated here
+a second time, from the outside. Whether records fit together is the business of `chaincheck`.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+PAGE_EVENTS: Final = ("EXTRACTED", "DEAD_LETTER", "DUPLICATE")
+"""Events that are the terminal record of a page."""
+
+LARGEST_NUMBER: Final = 2**53 - 1
+"""Largest whole number that every reader of JSON keeps exactly."""
+
+LABEL: Final = re.compile(r"D([0-9]{7}|[1-9][0-9]{7,11})")
+"""A document's number."""
+
+HASH: Final = re.compile(rb"[0-9a-f]{64}")
+
+_COMMON: Final = {"v": int, "seq": int, "ts": str, "mono_ms": int, "run": int, "request_id": str, "prev": str}
+_PAGE: Final = {
+    "trace_id": str,
+    "doc_id": str,
+    "doc_sha256": str,
+    "key": str,
+    "page": int,
+    "method": str,
+    "chars": int,
+    "text_sha256": str,
+    "attempt": int,
+    "dur_ms": int,
+    "doc_prev": str,
+}
+_PLACE: Final = {"root": str, "root_b64": str, "path": str, "path_b64": str, "size_bytes": int, "mtime_ns": str}
+_FIELDS: Final[dict[str, dict[str, type]]] = {
+    "EXTRACTED": _PAGE,
+    "DEAD_LETTER": {**_PAGE, "reason": str, "failure_class": str},
+    "DUPLICATE": {**_PAGE, "duplicate_of": str},
+    "DOCUMENT": {**_PLACE, "trace_id": str, "doc_id": str, "doc_prev": str, "outcome": str, "repaired": bool},
+    "SKIPPED": {**_PLACE, "doc_id": str, "doc_prev": str, "reason": str},
+    "RETRY": {"trace_id": str, "doc_id": str, "doc_prev": str, "reason": str, "failure_class": str, "attempt": int},
+    "CHECKPOINT": {"count": int, "head": str},
+}
+DOCUMENT_EVENTS: Final = frozenset(_FIELDS) - {"CHECKPOINT"}
+"""Events of one document or page."""
+
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
+
+
+class FormError(Exception):
+    """A line is no record at all; the message says why."""
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """Return the fields of a line that is one flat JSON object of whole numbers, texts, flags and nulls.
+
+    Raises:
+        FormError: When it is not.
+    """
+    try:
+        fields = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+        _written(fields)
+    except (ValueError, RecursionError) as error:  # a lone surrogate, which has no UTF-8 form, is a ValueError, too
+        raise FormError("the line is no JSON object of whole numbers, texts and flags") from error
+    if not isinstance(fields, dict) or any(isinstance(value, dict | list) for value in fields.values()):
+        raise FormError("the line is no flat JSON object")
+    return fields
+
+
+def flaws(fields: dict[str, Any], line: bytes) -> Iterator[str]:
+    """Yield what is wrong with the form of a line that `parse` could read.
+
+    Args:
+        fields: What `parse` returned.
+        line: The line.
+    """
+    if _written(fields) != line:
+        yield "the line is not written in the one form that it must have"
+    if any(type(value) is int and abs(value) > LARGEST_NUMBER for value in fields.values()):
+        yield "a number is too large to be kept exactly"
+
+
+def missing_fields(fields: dict[str, Any]) -> list[str]:
+    """Return the names of the fields that a record of its event lacks, or has with another kind of value."""
+    event = fields.get("event")
+    if not isinstance(event, str):
+        return ["event"]
+    wanted = {**_COMMON, **_FIELDS.get(event, {})}
+    return [name for name, kind in wanted.items() if type(fields.get(name)) is not kind]
+
+
+def is_timestamp(text: str) -> bool:
+    """Whether a text is a moment as records write it."""
+    return _TIMESTAMP.fullmatch(text) is not None
+
+
+def page_pattern(request_id: str) -> re.Pattern[bytes]:
+    """Return what matches exactly the lines of extracted pages without flags that are in the one form.
+
+    Its groups: document number, `doc_prev`, `doc_sha256`, `key`, `page`, `prev`, `run`, `seq`. Those that are hashes
+    may still hold anything: they are compared with what they must be.
+
+    Args:
+        request_id: The request id that the header states.
+    """
+    number, anything = b"(?:0|[1-9][0-9]{0,14})", b'"(.{64})"'
+    forms = {
+        "attempt": number,
+        "chars": number,
+        "doc_id": rb'"D([0-9]{7}|[1-9][0-9]{7,11})"',
+        "doc_prev": anything,
+        "doc_sha256": anything,
+        "dur_ms": number,
+        "event": b'"EXTRACTED"',
+        "key": anything,
+        "method": b'"[a-z]{1,20}"',
+        "mono_ms": number,
+        "page": b"(" + number + b")",
+        "prev": anything,
+        "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
+        "run": b"(" + number + b")",
+        "seq": b"(" + number + b")",
+        "text_sha256": b'"[0-9a-f]{64}"',
+        "trace_id": b'"[0-9a-f]{32}"',
+        "ts": rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"',
+        "v": b"1",
+    }
+    fields = b",".join(b'"%s":%s' % (name.encode(), form) for name, form in forms.items())
+    return re.compile(rb"\{" + fields + rb"\}")
+
+
+def _written(fields: Any) -> bytes:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(text)
