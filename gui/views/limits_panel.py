@@ -195,6 +195,8 @@ class LimitsPanel(QWidget):
     @Slot()
     def _touch(self) -> None:
         typed = self._typed()
+        if typed == self._seen:
+            return  # Qt repeats the signal at every Return
         self._edited = next((field for field, value in typed.items() if value != self._seen.get(field)), self._edited)
         self.answer.say("")
         self._check()

@@ -27,6 +27,13 @@ class Appearance(StrEnum):
     DARK = "dark"  # Always dark.
 
 
+_SCHEMES = {
+    Appearance.SYSTEM: Qt.ColorScheme.Unknown,
+    Appearance.LIGHT: Qt.ColorScheme.Light,
+    Appearance.DARK: Qt.ColorScheme.Dark,
+}
+
+
 class Themes(QObject):
     """Keeps the application in one theme and says when it changes.
 
@@ -68,6 +75,8 @@ class Themes(QObject):
     def set_appearance(self, appearance: Appearance) -> None:
         """Follow the system, or stay light or dark."""
         self._appearance = appearance
+        # Where the desktop can do it, window frames and native dialogs follow too.
+        self._application.styleHints().setColorScheme(_SCHEMES[appearance])
         self._follow()
 
     @Slot()

@@ -1,8 +1,7 @@
 """What the window's tests share: one application, nothing left behind, and Qt's warnings as failures."""
 
 import gc
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, QMessageLogContext, QSize, QTimer, QtMsgType, qInstallMessageHandler
@@ -12,13 +11,11 @@ from shiboken6 import isValid
 
 from gui.views.icons import Icons
 from gui.views.theme import Appearance, Themes
+from tests.support.windows import Show, Widget
 
 HARMLESS = (
     "This plugin does not support propagateSizeHints",  # offscreen windows have no manager to tell a size to
 )
-
-Widget = TypeVar("Widget", bound=QWidget)
-Show = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
