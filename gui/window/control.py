@@ -5,6 +5,7 @@ into a sentence. What is shown of a session is pulled by `refresh`; what is aske
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from engine import (
 from gui.views.labels import Tone
 from gui.window.seams import CaseSession, Engine, Tasks
 from gui.window.sentences import ending, exported_audit, exported_text
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,7 @@ class CaseControl(QObject):
 
     Signals:
         opened: A case was opened; carries its `CaseInfo`.
+        closing: The case is about to be closed: ask its session for nothing more.
         closed: The case was closed.
         changed: Something changed by an action: show it now, without waiting for the next tick.
         refused: Other limits could not be taken over; carries the sentence.
@@ -96,6 +100,7 @@ class CaseControl(QObject):
     """
 
     opened = Signal(object)
+    closing = Signal()
     closed = Signal()
     changed = Signal()
     refused = Signal(str)
@@ -108,7 +113,7 @@ class CaseControl(QObject):
         self._tasks = tasks
         self._session: CaseSession | None = None
         self._run_ended: asyncio.Event | None = None
-        self._exporting = False
+        self._export_ended: asyncio.Event | None = None
         self._closing = False
         self._moving = asyncio.Lock()
 
@@ -156,6 +161,7 @@ class CaseControl(QObject):
                     path, request_id=request_id, settings=settings, directories=self._engine.directories
                 )
                 self._session = session
+                _log.info("case opened")
                 self.opened.emit(session.info)
                 if session.info.note:
                     self.said.emit(session.info.note, Tone.INFO)
@@ -173,7 +179,11 @@ class CaseControl(QObject):
         session = self._session
         if session is None:
             return
+        if self._export_ended is not None:
+            self.busy.emit("Closing when the export is written…")
+            await self._export_ended.wait()
         self._closing = True
+        self.closing.emit()
         try:
             with self._told():
                 await session.close()
@@ -182,6 +192,7 @@ class CaseControl(QObject):
         finally:
             self._closing = False
             self._session = None
+            _log.info("case closed")
             self.closed.emit()
 
     def run(self, sources: Sequence[Path] = ()) -> None:
@@ -196,7 +207,9 @@ class CaseControl(QObject):
     async def _run(self, session: CaseSession, sources: Sequence[Path], ended: asyncio.Event) -> None:
         try:
             with self._told():
+                _log.info("run started on %d sources", len(sources))
                 summary = await session.run(sources)
+                _log.info("run ended: %s", summary.state)
                 self.said.emit(*ending(summary))
         finally:
             self._run_ended = None
@@ -274,19 +287,22 @@ class CaseControl(QObject):
     def _begin_export(self, sentence: str) -> CaseSession | None:
         if self._session is None:
             return None
-        if self._exporting:
+        if self._export_ended is not None:
             self.said.emit("An export is being written already; wait for it to end.", Tone.WARN)
             return None
-        self._exporting = True
+        self._export_ended = asyncio.Event()
         self.busy.emit(sentence)
         return self._session
 
     @contextmanager
     def _export_ends(self) -> Iterator[None]:
+        ended = self._export_ended
         try:
             yield
         finally:
-            self._exporting = False
+            self._export_ended = None
+            if ended is not None:
+                ended.set()
             self.changed.emit()
 
     async def _settings(self) -> Settings:

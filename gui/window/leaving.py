@@ -41,7 +41,6 @@ class Leaving(QObject):
     def close_window(self) -> None:
         """Close the case and let the window go, after a question where a run goes on; asks only once at a time."""
         if self._question is not None:
-            self._question.raise_()
             self._question.activateWindow()
         elif not self._leaving and not self._asking:
             self._asking = self._tasks.start(self._close_window(), name="close window") is not None

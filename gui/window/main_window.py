@@ -137,6 +137,7 @@ class MainWindow(QMainWindow):
         page.case_wanted.connect(opening.choose_case)
         page.recent_chosen.connect(opening.open_case)
         control.opened.connect(self._case_opened)
+        control.closing.connect(self.run_page.ask_no_more)
         control.closed.connect(self._case_closed)
         control.refused.connect(self._limits_refused)
         control.said.connect(self.messages.show_message)

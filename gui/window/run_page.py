@@ -113,12 +113,16 @@ class RunPage(QWidget):
         self._feeds[1].connect_to(session.dead_letter_rows)
         self.tabs.setCurrentIndex(0)
 
+    def ask_no_more(self) -> None:
+        """Read no more rows, because the session is being closed; what is shown stays."""
+        for feed in self._feeds:
+            feed.connect_to(None)
+
     def end(self) -> None:
         """Show no session any more."""
         self._session = None
         self._counts = None
-        for feed in self._feeds:
-            feed.connect_to(None)
+        self.ask_no_more()
         self.documents.clear()
         self.dead_letters.clear()
         self.charts.clear()

@@ -5,7 +5,7 @@ Covers the frame around a view; what is in it is the view's business.
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from gui.views.labels import PlainLabel, card, resize_font
 
@@ -45,6 +45,8 @@ class SidePanel(QDockWidget):
         inside.setSpacing(0)
         inside.addLayout(head)
         inside.addWidget(view, 1)
+        for area in view.findChildren(QScrollArea):
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what is in it
         around = QWidget()
         column = QVBoxLayout(around)
         column.setContentsMargins(0, 10, 12, 10)

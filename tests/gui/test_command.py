@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gui.app import display
+from tests.support import pdfs
+from tests.support.runs import records_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_QT = """
@@ -119,3 +121,22 @@ def test_missing_system_libraries_are_named_with_their_packages() -> None:
 def test_where_a_window_can_be_shown(environ: dict[str, str], platform: str, shown: bool) -> None:  # noqa: FBT001  # a parameter
     """A display is needed on Linux alone, unless Qt is told to draw elsewhere."""
     assert (not display.no_display(environ, platform)) == shown
+
+
+def test_open_without_a_display_does_the_work_in_the_terminal(tmp_path: Path) -> None:
+    """One sentence says why, and the folder is run like with `sluicegate run`."""
+    pdfs.batch(tmp_path / "in", documents=2, pages_each=3)
+    done = _call(tmp_path, "open", str(tmp_path / "in"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("There is no display here")
+    [case] = tmp_path.rglob("*.sluice")
+    assert sum(record["event"] == "EXTRACTED" for record in records_of(case)) == 6
+
+
+@pytest.mark.slow
+def test_open_without_a_display_and_without_a_folder_runs_the_sample_batch(tmp_path: Path) -> None:
+    """What `make run` does on a server: the sample batch is written and run, its bad documents included."""
+    done = _call(tmp_path, "open")
+    assert done.returncode == 1, done.stderr
+    [case] = tmp_path.rglob("*.sluice")
+    assert {record["event"] for record in records_of(case)} >= {"EXTRACTED", "DEAD_LETTER", "DUPLICATE", "RECONCILED"}

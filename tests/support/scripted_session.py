@@ -37,9 +37,17 @@ from engine import (
 HEAD = "0123456789abcdef" * 4
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds that other code on the loop brings about."""
+async def until(condition: Callable[[], object], *, limit_s: float = 60.0) -> None:
+    """Wait until a condition holds that other code on the loop brings about.
+
+    Args:
+        condition: Asked again and again.
+        limit_s: When to give up: a bound, so that a hang is a failure, even where Qt swallows what interrupts it.
+    """
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + limit_s
     while not condition():  # what is waited for is Qt's or a thread's doing, without an event
+        assert loop.time() < end_s, "what is waited for does not come"
         await asyncio.sleep(0.001)
 
 
@@ -153,6 +161,12 @@ class ScriptedSession:
         self.counts = counts or self.counts
         self.state = RunState.FINISHED
         self._ended.set()
+
+    def let_go(self) -> None:
+        """Hold nothing back any more."""
+        for event in (self.hold_export, self.hold_close):
+            if event is not None:
+                event.set()
 
     def pause(self) -> None:
         """Hold at once."""
