@@ -92,7 +92,7 @@ def run(
 @operator_option
 @debug_option
 def export(*, case: Path, audit: Path, operator: str | None) -> ExitCode:
-    """Write the audit log of a CASE to a file, and verify what was written.
+    """Write the audit log of a CASE to a file, verified.
 
     One JSON object a line, each chained to the one before by its SHA-256. Anybody can check the file, without this
     program too; it holds no text of any page.
@@ -124,8 +124,9 @@ def text(*, case: Path, out_folder: Path, operator: str | None) -> ExitCode:
 )
 @debug_option
 def verify(*, file: Path, expect_head: str | None) -> ExitCode:
-    """Verify an exported audit log: every link, every count, and that each page has one outcome.
+    """Verify an exported audit log.
 
+    Checked are every line and its link to the one before, every count, and that each page has exactly one outcome.
     Whether lines were cut off at the end, or the whole log was written anew, shows only against a head that was kept
     elsewhere: give it with --expect-head.
     """
@@ -138,7 +139,7 @@ def verify(*, file: Path, expect_head: str | None) -> ExitCode:
 @click.argument("folder", type=_PATH)
 @debug_option
 def sample(*, folder: Path) -> ExitCode:
-    """Write a batch of sample documents, good and bad ones, to a FOLDER, to try the program on."""
+    """Write sample documents, good and bad, to a FOLDER."""
     from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
 
     return exports.sample(folder)
