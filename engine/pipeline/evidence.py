@@ -63,6 +63,11 @@ def gate_changed(change: GateChange) -> Noted:
     )
 
 
+def released_before_the_run() -> Noted:
+    """Note that the user let go of a pause that an earlier run had left."""
+    return Noted(event="RELEASED", fields={"cause": HoldCause.USER.value, "queue_depth": 0}, paused=False)
+
+
 def settings_changed(old: Settings, new: Settings) -> Iterator[Noted]:
     """Note each setting that differs, with its old and its new value."""
     for section in fields(Settings):

@@ -43,7 +43,9 @@ class RunInputs:
     """The case's counts before the run."""
     operator: str
     paused: bool
-    """Whether the case was left paused, so that the run begins held."""
+    """Whether the run begins held by the user."""
+    was_paused: bool
+    """Whether the case was left paused."""
     resumed: bool
     """Whether an earlier run of this case left something."""
     clock: Clock

@@ -90,12 +90,13 @@ class Monitor:
     async def run(self) -> None:
         """Sample until cancelled."""
         loop = asyncio.get_running_loop()
+        lag_s = 0.0
         while True:
+            pids = [view.pid for view in self._inputs.workers() if view.pid is not None]
+            self._take(*await loop.run_in_executor(self._thread, self._read, pids), lag_s)
             due_s = self._now() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
             lag_s = max(0.0, self._now() - due_s)
-            pids = [view.pid for view in self._inputs.workers() if view.pid is not None]
-            self._take(*await loop.run_in_executor(self._thread, self._read, pids), lag_s)
 
     def _read(self, pids: Collection[int]) -> tuple[MemoryReading, int | None]:
         return self._tree.read(pids), free_bytes(self._inputs.folder)

@@ -239,6 +239,8 @@ class Run:
         await self._commits.commit(started)
         if self._inputs.paused:
             self.pause()
+        elif self._inputs.was_paused:
+            self._note(evidence.released_before_the_run())
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -85,6 +85,7 @@ class Session:
         self._ended = asyncio.Event()
         self._ended.set()
         self._closed = False
+        self._stop_asked: Callable[[Run], None] | None = None
         self._usable_bytes = usable_memory_bytes()
 
     def __repr__(self) -> str:
@@ -146,9 +147,14 @@ class Session:
         """
         self._check_runnable()
         wanted = self._sources_of(sources)
-        # Looking at a source touches its disk, which may be a share that does not answer.
-        source = await self._on("lister", lambda: self._parts.source(wanted) if wanted else None)
-        self._check_runnable()
+        self._ended.clear()
+        self._stop_asked = None
+        try:
+            # Looking at a source touches its disk, which may be a share that does not answer.
+            source = await self._on("lister", lambda: self._parts.source(wanted) if wanted else None)
+        except BaseException:
+            self._ended.set()
+            raise
         self._run = Run(
             RunInputs(
                 store=self._case,
@@ -161,13 +167,15 @@ class Session:
                 counts=self._counts,
                 operator=self._operator,
                 paused=self._paused,
+                was_paused=self._info.paused,
                 resumed=self._counts.audit_records > 0,
                 clock=self._parts.clock,
                 random=self._parts.random,
             )
         )
-        self._ended.clear()
         try:
+            if self._stop_asked is not None:
+                self._stop_asked(self._run)
             self._last = await self._run.execute()
             return self._last
         finally:
@@ -187,13 +195,11 @@ class Session:
 
     def stop(self) -> None:
         """Admit nothing more, drain, commit, and leave a case that can be resumed."""
-        if self._run is not None:
-            self._run.stop()
+        self._ask(Run.stop)
 
     def cancel(self) -> None:
         """Stop without draining: what workers have in hand stays pending; results they gave are kept."""
-        if self._run is not None:
-            self._run.cancel()
+        self._ask(Run.cancel)
 
     def apply(self, settings: Settings) -> None:
         """Take over other settings, at once where a run is going on; each change is an audit record."""
@@ -263,6 +269,12 @@ class Session:
         await self._on("writer", self._case.close)
         for executor in self._threads.values():
             executor.shutdown()
+
+    def _ask(self, stop: Callable[[Run], None]) -> None:
+        """Have a run stopped, one that is just being prepared too."""
+        self._stop_asked = stop
+        if self._run is not None:
+            stop(self._run)
 
     def _settle(self, run: Run) -> None:
         self._counts = run.counts

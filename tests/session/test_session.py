@@ -116,6 +116,44 @@ async def test_a_second_run_goes_on_where_the_first_was_stopped(tmp_path: Path) 
     assert golden_set(tmp_path / "case.sluice") == golden_set(tmp_path / "whole.sluice")
 
 
+async def test_a_pause_that_was_let_go_before_a_run_stays_let_go(tmp_path: Path) -> None:
+    """Resuming a paused case before its run is recorded, and the next opening finds it not paused."""
+    folder = small_batch(tmp_path / "in")
+    case, places = tmp_path / "case.sluice", directories(tmp_path)
+    session = await open_case(case, request_id="r", settings=quick(), directories=places)
+    session.pause()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(session.run([folder]))
+        while session.state is not RunState.PAUSED or not session.snapshot().counts.audit_records:
+            await asyncio.sleep(0.01)
+        session.stop()
+    assert running.result().state is RunState.INCOMPLETE
+    await session.close()
+
+    session = await open_case(case, settings=quick(), directories=places)
+    assert session.info.paused
+    session.resume()
+    assert (await session.run()).state is RunState.FINISHED
+    assert not session.info.paused
+    await session.close()
+    assert [r["event"] for r in records_of(case) if r.get("cause") == "user"] == ["HELD", "RELEASED"]
+
+
+async def test_a_stop_while_a_run_is_being_prepared_is_not_lost(tmp_path: Path) -> None:
+    """Whoever stops before the first worker is there gets a stopped run."""
+    folder = small_batch(tmp_path / "in")
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(session.run([folder]))
+        await asyncio.sleep(0)
+        session.stop()
+    assert running.result().state is RunState.INCOMPLETE
+    assert (await session.run()).state is RunState.FINISHED
+    await session.close()
+
+
 async def test_what_cannot_be_is_refused_with_a_sentence(tmp_path: Path) -> None:
     """No request id, another request, a missing source, a second opening: each is refused, and nothing is started."""
     places = directories(tmp_path)

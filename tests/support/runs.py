@@ -73,6 +73,7 @@ async def open_run(
                 counts=case.counts(),
                 operator="tester",
                 paused=case.info().paused,
+                was_paused=case.info().paused,
                 resumed=not new,
                 stop_grace_s=stop_grace_s,
                 clock=SystemClock(),
