@@ -5,8 +5,8 @@ nested values, no lone surrogates. `prev` is the SHA-256 of the previous line's 
 record's is that of the case's header, which is the first line of an exported log. `doc_prev` is the same within one
 document's records. So `sed -n 500p audit.jsonl | tr -d '\n' | sha256sum` gives the `prev` of line 501.
 
-Covers how a line is made. Numbering, chaining and storing are the business of `journal`; which record follows from
-which fact, that of `booking`; checking a log, that of `auditcheck`.
+Covers how a line is made. Which fields the records of documents have is the business of `docrecords`; numbering,
+chaining and storing, that of `journal`; checking a log, that of `chaincheck`.
 
 The trace id of a page is derived, not random: 24 digits for case, run and document, and the page number in 8. It is
 the same in every record of one page within a run, and whoever knows a case can name it without asking the case file.

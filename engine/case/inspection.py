@@ -2,7 +2,7 @@
 
 After a clean close the end of the audit log is compared with what the counters say; after a crash the whole file and
 the tail of the chain are checked; and always the log is compared with the last checkpoint that is kept elsewhere.
-The chain as a whole is checked in an export, by `auditcheck`.
+The chain as a whole is checked in an export, by `chaincheck`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Connections to a case file, and what SQLite's errors mean for the person in front of it.
 
 One writing connection and any number of read-only ones, each with the settings that the promises need. Whether a
-file may be opened at all (local disk, not in use, a case) is decided in `opening`.
+file may be opened at all (local disk, not in use, a case) is decided in `casefile`.
 """
 
 import os

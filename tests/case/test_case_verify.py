@@ -265,7 +265,7 @@ def test_a_file_of_one_endless_line_does_not_fill_the_memory(tmp_path: Path) -> 
     assert peak < 40 * 1024 * 1024
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_any_changed_byte_before_the_end_is_found(lines: Lines, tmp_path: Path, seed: int) -> None:
     """Whatever byte becomes whatever other, the report says no, with a head from elsewhere even in the last line."""
     source = random.Random(seed)  # noqa: S311  # repeatable, not secret

@@ -57,16 +57,16 @@ _PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_bytes_can_be_told_from_what_is_shown(seed: int) -> None:
     """No two names look the same, hostile mixtures of escapes and odd bytes included."""
     source = random.Random(seed)  # noqa: S311  # repeatable, not secret
     for _ in range(200):
-        raw = b"".join(source.choices(_PIECES, k=source.randrange(8))) + source.randbytes(source.randrange(6))
+        raw = b"".join(source.choices(_PIECES, k=source.randrange(4))) + source.randbytes(source.randrange(6))
         assert _told_again(display_name(raw)) == raw
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_nothing_invisible_is_shown(seed: int) -> None:
     """What is shown is one line of UTF-8 without control, format and separator characters or surrogates."""
     source = random.Random(seed)  # noqa: S311  # repeatable, not secret
