@@ -103,8 +103,7 @@ class TokenBucket:
     def give_back(self, weight: int) -> None:
         """Return tokens that were taken and not used."""
         if self._rate_per_s is not None:
-            self._refill()
-            self._tokens = min(float(self._burst), self._tokens + weight)
+            self._tokens += weight  # the next look at the bucket lets it overflow
             self._line.nudge()
 
     def reconfigure(self, *, rate_per_s: float | None, burst: int) -> None:

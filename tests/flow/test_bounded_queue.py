@@ -103,6 +103,20 @@ async def test_consumers_are_served_in_order() -> None:
     assert got == [("a", 0), ("b", 1), ("c", 2)]
 
 
+async def test_a_newcomer_does_not_take_the_item_that_a_waiting_consumer_was_woken_for() -> None:
+    """Between the wake and its step, too, the one that has waited longer comes first."""
+    queue: BoundedQueue[str] = BoundedQueue(4)
+    waiting = asyncio.ensure_future(queue.get())
+    await settle()
+    at_once(queue.put("a"))
+    newcomer = asyncio.ensure_future(queue.get())
+    blocked = queue.get()
+    with pytest.raises(AssertionError, match="it waited"):
+        at_once(blocked)
+    at_once(queue.put("b"))
+    assert [await waiting, await newcomer] == ["a", "b"]
+
+
 async def test_growing_lets_producers_in_and_shrinking_keeps_what_waits() -> None:
     """The bound changes live, both ways."""
     queue: BoundedQueue[str] = BoundedQueue(2)

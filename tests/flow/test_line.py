@@ -39,10 +39,11 @@ async def test_the_head_is_served_first_even_where_a_later_one_would_fit() -> No
         tasks.create_task(stock.take("light", 1))
         await settle()
         stock.add(4)
+        tasks.create_task(stock.take("late", 1))
         await settle()
         assert stock.taken == []
-        stock.add(2)
-    assert stock.taken == ["heavy", "light"]
+        stock.add(3)
+    assert stock.taken == ["heavy", "light", "late"]
     assert stock.left == 0
 
 

@@ -3,6 +3,7 @@
 import functools
 import random
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -70,13 +71,14 @@ def test_a_short_series_is_given_as_it_is() -> None:
 @pytest.mark.parametrize("window_s", [None, 5.0, 60.0, 600.0, 5000.0])
 def test_a_reading_has_never_more_points_than_asked_for(samples: int, window_s: float | None) -> None:
     """Whatever the window and however long the run; and it reaches up to now, in the order of time."""
-    metrics = metrics_of(samples)
+    metrics = metrics_of(samples, peak_at=samples - 1)
     now_s = (samples - 1) * 0.25
     for points in (1, 7, 300):
         read = metrics.read(window_s, points)
         assert 1 <= len(read) <= points
         times = [point.at_s for point in read]
         assert times == sorted(times)
+        assert read[-1].queue_depth == 256, "the newest sample is in the newest point"
         start_s = 0.0 if window_s is None else now_s - window_s
         assert start_s <= times[0]
         assert now_s - times[-1] <= max(1.0, 2 * (now_s - max(0.0, start_s)) / max(1, points - 1))
@@ -89,6 +91,13 @@ def test_a_window_within_ten_minutes_is_read_in_full_resolution() -> None:
     assert len(read) == 241
     assert read[-1].at_s == pytest.approx(11_999 * 0.25)
     assert read[-1].at_s - read[-2].at_s == pytest.approx(0.25)
+
+
+def test_a_window_that_the_fine_samples_cover_is_drawn_evenly() -> None:
+    """Its points come from the samples themselves, not from points of the whole run that are nearly as dense."""
+    metrics = metrics_of(2600, every_s=0.24)
+    times = [point.at_s for point in metrics.read(590.0, points=295)]
+    assert max(later - earlier for earlier, later in pairwise(times)) < 2.3
 
 
 @pytest.mark.parametrize("peak_at", [17, 7_000, 11_999])
