@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from gui.views.icons import IconName, Icons
-from gui.window.control import Abilities
+from gui.window.abilities import Abilities
 
 _HOLD = "Hold at once; pages in flight are finished"
 _GO_ON = "Go on from where it stands"

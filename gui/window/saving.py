@@ -3,6 +3,7 @@
 Covers the questions. Writing is the engine's, telling the result is the business of `control`.
 """
 
+import asyncio
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from engine import CaseInfo
 from gui.views.messages import result_of, shown_path
+from gui.views.start_dialog import look_at
 from gui.window.control import CaseControl
 from gui.window.seams import Tasks
 from gui.window.sentences import case_name
@@ -60,7 +62,8 @@ class Saving(QObject):
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         chosen = await self._chosen(dialog)
         if chosen is not None:
-            folder = chosen / f"{case_name(info)}-texts"
+            # A folder of its own, which is new: texts of two exports must not get mixed.
+            folder = (await asyncio.to_thread(look_at, chosen / f"{case_name(info)}-texts")).free
             await self._control.export_text(folder, shown_as=shown_path(folder))
 
     async def _chosen(self, dialog: QFileDialog) -> Path | None:

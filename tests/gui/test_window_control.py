@@ -23,7 +23,8 @@ from engine import (
 )
 from gui.app.tasks import TaskOwner
 from gui.views.labels import Tone
-from gui.window.control import CaseControl, abilities_of, at_rest
+from gui.window.abilities import abilities_of, at_rest
+from gui.window.control import CaseControl
 from gui.window.seams import Engine
 from tests.support.scripted_session import ScriptedOpener, ScriptedSession, case_info, counts_of, until
 

@@ -138,6 +138,16 @@ async def test_a_dropped_folder_is_run_shown_and_exported(tmp_path: Path) -> Non
         lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
         assert any(f"Exported {len(lines) - 1:,} records to" in text for text in stage.said())
         assert json.loads(lines[-1])["request_id"] == "FOI-1"
+
+        for number in ("", " 2"):
+            window.actions_.export_text.trigger()
+            folders = await stage.dialog(QFileDialog)
+            folders.setDirectory(str(tmp_path))
+            folders.done(QFileDialog.DialogCode.Accepted)
+            texts = tmp_path / f"{session.info.path.stem}-texts{number}"
+            await until(lambda: any(str(texts) in text for text in stage.said()))  # noqa: B023  # used at once
+            assert any(f"the text of {PAGES} pages from 12 documents to {texts}" in text for text in stage.said())
+            assert len(list(texts.rglob("*.txt"))) == 12
         case = session.info.path
     assert_one_terminal_record_each(case)
 
