@@ -64,7 +64,7 @@ COLUMNS: tuple[Column[DeadLetterRow], ...] = (
         tooltip="The document's number in the case, as the audit log names it.",
         display=lambda row: document_label(row.doc_id),
         raw=lambda row: row.doc_id,
-        typical="D00000000",
+        typical="D0000000",
     ),
     Column(
         title="Path",
@@ -80,7 +80,7 @@ COLUMNS: tuple[Column[DeadLetterRow], ...] = (
         display=_page,
         raw=lambda row: row.page or 0,
         right=True,
-        typical="whole file_",
+        typical="whole file",
     ),
     Column(
         title="Reason",
@@ -89,7 +89,7 @@ COLUMNS: tuple[Column[DeadLetterRow], ...] = (
         raw=lambda row: row.reason.value,
         tip=_reason_tip,
         mark=lambda _: Mark.DEAD_LETTER,
-        typical="Recognition not installed___",
+        typical="Recognition not installed",
     ),
     Column(
         title="Due to",
@@ -97,7 +97,7 @@ COLUMNS: tuple[Column[DeadLetterRow], ...] = (
         display=_class,
         raw=lambda row: row.failure_class,
         tip=_class_tip,
-        typical="Circumstances_",
+        typical="Circumstances",
     ),
     Column(
         title="Attempts",
@@ -105,20 +105,20 @@ COLUMNS: tuple[Column[DeadLetterRow], ...] = (
         display=lambda row: count(row.attempts),
         raw=lambda row: row.attempts,
         right=True,
-        typical="Attempts_",
+        typical="Attempts",
     ),
     Column(
         title="Ended by",
         tooltip="The signal that ended the worker, or the number of the error, if there was one.",
         display=ended_by,
         raw=lambda row: row.signal or row.code or 0,
-        typical="SIGKILL (9)_",
+        typical="SIGKILL (9)",
     ),
     Column(
         title="When (UTC)",
         tooltip="When it was recorded, in universal time.",
         display=when,
         raw=lambda row: row.at,
-        typical="2024-12-31 23:59:59_",
+        typical="2024-12-31 23:59:59",
     ),
 )

@@ -16,7 +16,7 @@ _STATE_MARKS = {
     RowState.SKIPPED: Mark.LEFT_OUT,
 }
 _REBUILT = "Rebuilt; may lack text"
-_REBUILT_SENTENCE = (
+REBUILT_SENTENCE = (
     "The file was damaged and had to be rebuilt, as with one that was cut short: pages or text may be missing. "
     "Compare it with the original."
 )
@@ -63,7 +63,7 @@ def _reason_tip(row: DocumentRow) -> str:
     if row.duplicate_of is not None:
         lines.append(f"The same bytes are accounted for by {document_label(row.duplicate_of)}.")
     if row.repaired:
-        lines.append(_REBUILT_SENTENCE)
+        lines.append(REBUILT_SENTENCE)
     return "\n".join(lines)
 
 
@@ -104,7 +104,7 @@ COLUMNS: tuple[Column[DocumentRow], ...] = (
         tooltip="The document's number in the case, as the audit log names it.",
         display=lambda row: document_label(row.doc_id),
         raw=lambda row: row.doc_id,
-        typical="D00000000",
+        typical="D0000000",
     ),
     Column(
         title="Path",
@@ -139,7 +139,7 @@ COLUMNS: tuple[Column[DocumentRow], ...] = (
         raw=lambda row: str(row.outcome or row.state),
         tip=_outcome_tip,
         mark=_mark,
-        typical="Extracted, 100 pages dead__",
+        typical="Extracted, 10 pages dead",
     ),
     Column(
         title="Reason",
@@ -147,6 +147,6 @@ COLUMNS: tuple[Column[DocumentRow], ...] = (
         display=reason_words,
         raw=_raw_reason,
         tip=_reason_tip,
-        typical="Recognition not installed___",
+        typical="Recognition not installed",
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.models.columns import Mark, Role
 from gui.views.icons import IconName, Icons
@@ -34,8 +34,8 @@ LOOKS: dict[Mark, _Look] = {
 }
 
 
-class CellDelegate(QStyledItemDelegate):
-    """Draws the cells of a record table."""
+class MarkDelegate(QStyledItemDelegate):
+    """Draws the cells of a column with marks."""
 
     def __init__(self, *, themes: Themes, icons: Icons, parent: QWidget) -> None:
         """Draw in the colours in force.
@@ -52,8 +52,6 @@ class CellDelegate(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         """Override: add the drawing and the colour of the cell's mark."""
         super().initStyleOption(option, index)
-        # A whole row is selected at a time; a frame around one of its cells would only disturb.
-        option.state &= ~QStyle.StateFlag.State_HasFocus
         name = index.data(Role.MARK)
         if name is None:
             return

@@ -3,6 +3,7 @@
 What they look like is the style sheet's business; here they get the marks that it looks for.
 """
 
+import re
 from enum import StrEnum
 
 from PySide6.QtCore import Qt
@@ -67,6 +68,11 @@ def caption(text: str = "", parent: QWidget | None = None, *, wrap: bool = False
     label = PlainLabel(text, parent, wrap=wrap)
     label.setProperty("caption", True)
     return label
+
+
+def breakable(text: str) -> str:
+    """Return a text such as a path, with places for a line break after its separators; for showing only."""
+    return re.sub(r"([/\\_.\-]|\S{24})", "\\1\u200b", text)
 
 
 def card(parent: QWidget | None = None) -> QFrame:

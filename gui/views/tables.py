@@ -7,19 +7,30 @@ never looks at more rows than it shows.
 from typing import Any
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QFont,
+    QFontMetrics,
+    QGuiApplication,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from gui.models.plain_rows import tab_separated
 from gui.models.record_table import Index, RecordTable
-from gui.views.cells import ICON_PX, CellDelegate
+from gui.views.cells import ICON_PX, MarkDelegate
 from gui.views.icons import IconName, Icons
 from gui.views.theme import Themes
 
 MOST_COPIED = 10_000
 """Most rows looked through for one copy: what a person can have looked at, and what is held at all."""
 
-_CELL_PADDING_PX = 20
+_CELL_PADDING_PX = 26
+_LEAST_STRETCHED_PX = 220
 _ROW_PADDING_PX = 11
 _EMPTY_MARGIN_PX = 32
 
@@ -67,7 +78,10 @@ class RecordView(QTableView):
         self._empty = (empty_title, empty_text)
         self.copy_action = self._copy_action(icons)  # before the model: Qt tells of its selection at once
         self.setModel(model)
-        self.setItemDelegate(CellDelegate(themes=themes, icons=icons, parent=self))
+        marks = MarkDelegate(themes=themes, icons=icons, parent=self)
+        for place, column in enumerate(model.columns):
+            if column.mark:  # all other cells are drawn without a line of Python
+                self.setItemDelegateForColumn(place, marks)
         self._set_up_rows()
         self._set_up_columns(model)
         self.addAction(self.copy_action)
@@ -109,12 +123,21 @@ class RecordView(QTableView):
         header.setMinimumSectionSize(48)
         header.setFixedHeight(self.fontMetrics().height() + 16)
         metrics = self.fontMetrics()
+        bold = QFont(self.font())
+        bold.setWeight(QFont.Weight.Bold)
+        titles = QFontMetrics(bold)
         for place, column in enumerate(model.columns):
-            width = max(metrics.horizontalAdvance(column.typical), metrics.horizontalAdvance(column.title) * 1.1)
-            room = ICON_PX + 6 if column.mark else 0
-            header.resizeSection(place, int(width) + _CELL_PADDING_PX + room)
-            mode = QHeaderView.ResizeMode.Stretch if column.stretches else QHeaderView.ResizeMode.Interactive
-            header.setSectionResizeMode(place, mode)
+            cell = metrics.horizontalAdvance(column.typical) + (ICON_PX + 6 if column.mark else 0)
+            header.resizeSection(place, max(cell, titles.horizontalAdvance(column.title)) + _CELL_PADDING_PX)
+            header.setSectionResizeMode(place, QHeaderView.ResizeMode.Interactive)
+
+    def _stretch(self) -> None:
+        """Give the room that is left to the column that takes it; where there is none, the table scrolls sideways."""
+        header = self.horizontalHeader()
+        for place, column in enumerate(self._table.columns):
+            if column.stretches:
+                others = header.length() - header.sectionSize(place)
+                header.resizeSection(place, max(_LEAST_STRETCHED_PX, self.viewport().width() - others))
 
     def visible_range(self) -> tuple[int, int] | None:
         """Return the first and the last row that show, counted from 0, or None where there are none."""
@@ -167,6 +190,8 @@ class RecordView(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Override: tell which record is current."""
         super().currentChanged(current, previous)
+        if current.isValid() and not self.selectionModel().hasSelection():
+            self.selectRow(current.row())  # taking the focus makes a row current, which must be seen
         if current.row() != previous.row():
             self.record_changed.emit(self._table.record(current.row()) if current.isValid() else None)
 
@@ -174,6 +199,11 @@ class RecordView(QTableView):
         """Override: let copying be possible only where something is selected."""
         super().selectionChanged(selected, deselected)
         self.copy_action.setEnabled(self.selectionModel().hasSelection())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Override: keep the columns as wide as the table."""
+        super().resizeEvent(event)
+        self._stretch()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Override: say why there is nothing to see."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QModelIndex, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
@@ -16,7 +16,7 @@ from gui.models.blocks import BLOCK_ROWS, KEPT_BLOCKS
 from gui.models.columns import Mark
 from gui.models.document_table import DocumentTable, outcome_words
 from gui.models.record_table import Index
-from gui.views.cells import LOOKS, CellDelegate
+from gui.views.cells import LOOKS, MarkDelegate
 from gui.views.colours import DARK
 from gui.views.icons import Icons
 from gui.views.tables import RecordView
@@ -234,8 +234,8 @@ ROWS_BY_MARK = {
 
 def _outcome_cell(view: RecordView, table: DocumentTable) -> QStyleOptionViewItem:
     option = QStyleOptionViewItem()
-    delegate = view.itemDelegate()
-    assert isinstance(delegate, CellDelegate)
+    delegate = view.itemDelegateForColumn(4)
+    assert isinstance(delegate, MarkDelegate)
     delegate.initStyleOption(option, table.index(0, 4))
     return option
 
@@ -257,6 +257,28 @@ def test_every_mark_has_a_drawing_and_a_colour_beside_its_word(
 def test_paths_are_shortened_in_the_middle(view: RecordView) -> None:
     """Beginning and end of a path tell it from others; the middle may go."""
     assert view.textElideMode() is Qt.TextElideMode.ElideMiddle
+
+
+def test_the_path_takes_the_room_and_never_vanishes(table: DocumentTable, view: RecordView) -> None:
+    """A wide table is filled; a narrow one scrolls sideways and still shows paths that can be told apart."""
+    header = view.horizontalHeader()
+    view.resize(1200, 400)
+    QApplication.processEvents()
+    assert header.length() == view.viewport().width()
+    view.resize(500, 400)
+    QApplication.processEvents()
+    assert header.sectionSize(1) >= 200
+    assert view.horizontalScrollBar().maximum() > 0
+
+
+def test_taking_the_focus_selects_the_row_that_it_makes_current(table: DocumentTable, view: RecordView) -> None:
+    """Whoever tabs into the table sees where the arrow keys start from."""
+    table.set_row_count(5)
+    table.put_rows(1, documents(1, 5))
+    view.clearFocus()
+    view.setCurrentIndex(QModelIndex())
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    assert view.selectionModel().isRowSelected(0)
 
 
 def test_another_theme_redraws_the_cells(table: DocumentTable, view: RecordView, themes: Themes) -> None:

@@ -24,7 +24,9 @@ HATCHES = {
 """A hatching for each cause, since colour alone would not tell them apart for everyone."""
 
 _FILL_ALPHA = 32
-_HATCH_ALPHA = 60
+_HATCH_ALPHA = 200
+_RIBBON_PX = 6
+"""Height of the hatched ribbon of a cause: hatching a whole band costs twenty times as much as tinting it."""
 _WORDS_GROUND_ALPHA = 205
 
 
@@ -128,14 +130,18 @@ class HoldLayer(Layer):
         self.update()
 
     def _paint(self, painter: QPainter) -> None:
-        painter.setPen(Qt.PenStyle.NoPen)
+        # One ribbon below the other, so that holds at the same time are all seen.
+        lanes = {cause: lane for lane, cause in enumerate(dict.fromkeys(band.cause for band in self.bands))}
+        brushes = {cause: hold_brushes(self._theme, cause) for cause in lanes}
         for band in self.bands:
             left = self._scale.x(band.start_s)
-            # A hold shorter than a pixel still shows.
-            area = QRectF(left, 0, max(1.0, self._scale.x(band.end_s) - left), self._scale.height_px)
+            width = max(1.0, self._scale.x(band.end_s) - left)  # one shorter than a pixel still shows
+            tint, hatching = brushes[band.cause]
             painter.setOpacity(band.share)
-            for brush in hold_brushes(self._theme, band.cause):
-                painter.fillRect(area, brush)
+            painter.fillRect(QRectF(left, 0, width, self._scale.height_px), tint)
+            ribbon = QRectF(left, lanes[band.cause] * (_RIBBON_PX + 1), width, _RIBBON_PX)
+            painter.fillRect(ribbon, tint)
+            painter.fillRect(ribbon, hatching)
         painter.setOpacity(1.0)
 
 
