@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRe
 from PySide6.QtGui import (
     QAction,
     QColor,
+    QFocusEvent,
     QFont,
     QFontMetrics,
     QGuiApplication,
@@ -190,8 +191,6 @@ class RecordView(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Override: tell which record is current."""
         super().currentChanged(current, previous)
-        if current.isValid() and not self.selectionModel().hasSelection():
-            self.selectRow(current.row())  # taking the focus makes a row current, which must be seen
         if current.row() != previous.row():
             self.record_changed.emit(self._table.record(current.row()) if current.isValid() else None)
 
@@ -199,6 +198,12 @@ class RecordView(QTableView):
         """Override: let copying be possible only where something is selected."""
         super().selectionChanged(selected, deselected)
         self.copy_action.setEnabled(self.selectionModel().hasSelection())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Override: let the row be seen that taking the focus makes current."""
+        super().focusInEvent(event)
+        if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
+            self.selectRow(self.currentIndex().row())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Override: keep the columns as wide as the table."""
