@@ -34,6 +34,11 @@ _CELL_PADDING_PX = 26
 _LEAST_STRETCHED_PX = 220
 _ROW_PADDING_PX = 11
 _EMPTY_MARGIN_PX = 32
+_BY_KEYBOARD = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
 
 
 class RecordView(QTableView):
@@ -200,10 +205,15 @@ class RecordView(QTableView):
         self.copy_action.setEnabled(self.selectionModel().hasSelection())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Override: let the row be seen that taking the focus makes current."""
+        """Override: whoever comes by keyboard sees from which row the arrow keys start."""
         super().focusInEvent(event)
-        if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
-            self.selectRow(self.currentIndex().row())
+        shown = self.visible_range()
+        if shown is None or self.selectionModel().hasSelection():
+            return
+        if self.currentIndex().isValid():
+            self.selectRow(self.currentIndex().row())  # Qt made it current without a sign
+        elif event.reason() in _BY_KEYBOARD:
+            self.selectRow(shown[0])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Override: keep the columns as wide as the table."""
