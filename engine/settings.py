@@ -161,10 +161,14 @@ class WorkerLimits:
     """How often a page that ended its worker is tried in all."""
     max_start_failures: int = 5
     """Failing worker starts in a row after which the run stops with one message."""
+    require_sandbox: bool = False
+    """Whether no page may be tried by a worker that could not enter the whole sandbox."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.require_sandbox, bool):
+            raise SettingsError("The setting require_sandbox must be true or false.")
         for item in fields(self):
-            if getattr(self, item.name) < 1:
+            if item.name != "require_sandbox" and getattr(self, item.name) < 1:
                 raise SettingsError(f"The worker limit {item.name} must be at least 1.")
 
 

@@ -180,6 +180,8 @@ class Posture:
     limits: tuple[str, ...]
     """Resource limits in force, as words."""
     sandbox: str
-    """The sandbox in force, or `none`."""
+    """The sandbox in force, layer by layer, and what of it is missing and why."""
     parser: str
     """Name and version of the parser."""
+    confined: bool = False
+    """Whether every layer of the sandbox is in force."""

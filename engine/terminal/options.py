@@ -258,6 +258,16 @@ KNOBS: tuple[Knob, ...] = (
     _worker("--worker-max-text", "max_text_bytes", "SIZE", "Most text of one page, in UTF-8."),
     _worker("--worker-attempts", "max_attempts", "N", "Tries in all for a page that ended its worker."),
     _worker("--worker-start-failures", "max_start_failures", "N", "Failed starts in a row that end the run."),
+    Knob(
+        flag="--require-sandbox",
+        section=WorkerLimits,
+        name="require_sandbox",
+        read=bool,
+        group=WORKERS,
+        help="Try no page where a worker cannot enter the whole sandbox.",
+        metavar="",
+        default="run with what there is, and record it",
+    ),
 )
 
 
@@ -270,7 +280,9 @@ def limit_options(command: Decorated) -> Decorated:
             cls=LimitOption,
             group=knob.group,
             type=knob.read,
-            metavar=knob.metavar,
+            is_flag=knob.read is bool,
+            default=None,
+            metavar=knob.metavar or None,
             help=f"{knob.help} [default: {knob.default_words}]",
         )(command)
     return command

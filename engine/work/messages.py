@@ -126,9 +126,9 @@ class FoundPage:
         return row
 
 
-def ready_frame(*, limits: Sequence[str], sandbox: str, parser: str) -> bytes:
+def ready_frame(*, limits: Sequence[str], sandbox: str, parser: str, confined: bool = False) -> bytes:
     """Return a worker's first message: it is ready, and these protections are in force."""
-    return encode({"ready": {"limits": list(limits), "sandbox": sandbox, "parser": parser}})
+    return encode({"ready": {"limits": list(limits), "sandbox": sandbox, "confined": confined, "parser": parser}})
 
 
 def probe_frame(number: int, *, sha256: str, page_count: int, size_bytes: int, mtime_ns: int, repaired: bool) -> bytes:

@@ -261,6 +261,7 @@ class WorkerPool:
             worker.number > self._settings.flow.workers
             or worker.address_space_bytes != limits.address_space_bytes
             or worker.pages_done >= limits.recycle_pages
+            or (limits.require_sandbox and not worker.confined)
             or (not worker.fresh and worker.keeper.rss_bytes > limits.recycle_rss_bytes)
         )
 
@@ -332,6 +333,15 @@ class WorkerPool:
     def on_ready(self, keeper: Keeper, posture: Posture) -> None:
         """Put a new worker to work."""
         worker = self._staff[keeper]
+        worker.confined = posture.confined
+        if self._settings.worker.require_sandbox and not posture.confined:
+            self._kill(worker)
+            self._break(
+                "Worker processes cannot be confined as the settings require, so that no page is tried. What this "
+                f"system gives: {posture.sandbox}. Use a system that has what is missing, or no longer require the "
+                "sandbox: the run then goes on with what there is, and the audit log says so."
+            )
+            return
         self._failed_starts, self._not_before_s = 0, 0.0
         if not self._ready.done():
             self._ready.set_result(posture)

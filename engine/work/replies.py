@@ -63,13 +63,15 @@ def posture_of(frame: Frame) -> Posture:
     ready = frame.header.get("ready")
     if set(frame.header) != {"ready"} or frame.payload or not isinstance(ready, dict):
         raise FrameError("The first frame of a worker does not say that it is ready.")
-    limits, sandbox, parser = ready.get("limits"), ready.get("sandbox"), ready.get("parser")
-    if set(ready) != {"limits", "sandbox", "parser"} or not isinstance(limits, list) or len(limits) > _MOST_LIMITS:
+    if set(ready) != {"limits", "sandbox", "confined", "parser"}:
         raise FrameError("The posture of a worker is incomplete.")
+    limits, sandbox, confined, parser = ready["limits"], ready["sandbox"], ready["confined"], ready["parser"]
+    if not isinstance(limits, list) or len(limits) > _MOST_LIMITS or not isinstance(confined, bool):
+        raise FrameError("The posture of a worker is not worded as it should be.")
     for word in (*limits, sandbox, parser):
         if not isinstance(word, str) or not _WORDS.fullmatch(word):
             raise FrameError("The posture of a worker holds something else than words.")
-    return Posture(limits=tuple(limits), sandbox=str(sandbox), parser=str(parser))
+    return Posture(limits=tuple(limits), sandbox=str(sandbox), parser=str(parser), confined=confined)
 
 
 def failure_of(frame: Frame, number: int) -> Failure | None:

@@ -40,6 +40,8 @@ class Worker:
     """The limit that it was started with."""
     watch: Watch
     state: WorkerState = WorkerState.STARTING
+    confined: bool = False
+    """Whether it reported that every layer of its sandbox is in force."""
     job: Job | None = None
     alone: bool = False
     """Whether its present job is its only one."""

@@ -112,6 +112,12 @@ def limits_of(pid: int) -> dict[str, list[str]]:
     return {row[:25].strip(): row[25:].split()[:2] for row in rows}
 
 
+def status_of(pid: int) -> dict[str, str]:
+    """Return what Linux says of a process: name to value."""
+    rows = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return {name: value.strip() for name, _, value in (row.partition(":") for row in rows)}
+
+
 def exists(pid: int) -> bool:
     """Whether a process is there, if only as a zombie."""
     return Path(f"/proc/{pid}").exists()

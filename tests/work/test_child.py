@@ -28,7 +28,7 @@ from engine.work.child import sandbox, service
 def enter():
     print("from Python", flush=True)
     os.write(1, b"from C\\n")
-    return "printed"
+    return sandbox.Reached(words="printed", confined=False)
 
 sandbox.enter = enter
 service.run(sys.argv[1])

@@ -173,16 +173,22 @@ def test_a_posture_is_made_of_plain_words() -> None:
     """A worker reports its protections in printable ASCII, or is not let in."""
     frame = framed(ready_frame(limits=["no core dumps"], sandbox="none", parser="Parser 1.0"))
     assert posture_of(frame) == Posture(limits=("no core dumps",), sandbox="none", parser="Parser 1.0")
-    for ready in (
-        {"limits": [], "sandbox": "none"},
-        {"limits": "all", "sandbox": "none", "parser": "p"},
-        {"limits": ["x\x1b[2J"], "sandbox": "none", "parser": "p"},
-        {"limits": ["x"] * 40, "sandbox": "none", "parser": "p"},
-        {"limits": [], "sandbox": "", "parser": "p"},
-        {"limits": [], "sandbox": "none", "parser": "x" * 1000},
+    good = {"limits": [], "sandbox": "none", "confined": True, "parser": "p"}
+    assert posture_of(Frame({"ready": good}, b"")).confined
+    for changes in (
+        {"limits": "all"},
+        {"limits": ["x\x1b[2J"]},
+        {"limits": ["x"] * 40},
+        {"sandbox": ""},
+        {"parser": "x" * 1000},
+        {"confined": 1},
+        {"more": "p"},
     ):
         with pytest.raises(FrameError):
-            posture_of(Frame({"ready": ready}, b""))
+            posture_of(Frame({"ready": good | changes}, b""))
+    for name in good:
+        with pytest.raises(FrameError):
+            posture_of(Frame({"ready": {other: good[other] for other in good if other != name}}, b""))
 
 
 def mutated(value: Any, dice: random.Random) -> Any:

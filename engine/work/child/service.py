@@ -33,7 +33,9 @@ def run(argument: str) -> int:
     words += limits.limit_resources(launch.address_space_bytes)
     if not warm_up():
         return _CANNOT_WORK
-    replies.write(ready_frame(limits=words, sandbox=sandbox.enter(), parser=parser_version()))
+    parser = parser_version()
+    reached = sandbox.enter()
+    replies.write(ready_frame(limits=words, sandbox=reached.words, confined=reached.confined, parser=parser))
     replies.flush()
     answers = Answers(slot, replies)
     status = 0
