@@ -91,8 +91,8 @@ def _show_window(paths: tuple[Path, ...]) -> ExitCode:
         return _no_window(problem)
     try:
         from gui.app.start import run_window  # noqa: PLC0415  # loads Qt, which nothing else needs
-    except ImportError as error:  # it names the library or the module, and nothing else
-        return _no_window(f"The window cannot be loaded ({error}). Install what is missing.")
+    except ImportError as error:
+        return _no_window(display.import_problem(error))
     return ExitCode(run_window(paths))
 
 

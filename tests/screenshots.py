@@ -152,7 +152,7 @@ def main() -> None:
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     application = new_application()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(prefix="demo-") as place:
         run(EventLoop(application), _pictures(application, out, Path(place)))
 
 

@@ -5,9 +5,14 @@ of Qt itself, and must not load it.
 """
 
 import ctypes
+import importlib.util
 import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+_LIBRARY = re.compile(r"lib[\w+-]+\.so(?:\.\d+)*")
 
 PACKAGES = {
     "libEGL.so.1": "libegl1",
@@ -20,7 +25,7 @@ PACKAGES = {
     "libX11.so.6": "libx11-6",
     "libfreetype.so.6": "libfreetype6",
 }
-"""The system libraries that Qt's modules need on Linux, and the Debian packages that bring them."""
+"""System libraries that Qt's modules need on Linux, and the Debian packages that bring them."""
 
 XCB_PACKAGES = {
     "libxcb.so.1": "libxcb1",
@@ -40,7 +45,7 @@ XCB_PACKAGES = {
     "libxcb-xfixes.so.0": "libxcb-xfixes0",
     "libxcb-xkb.so.1": "libxcb-xkb1",
 }
-"""The same for its X11 platform plugin; without one of them Qt aborts when the application object is made."""
+"""The same for its X11 plugin; without one of them Qt aborts the process when the application object is made."""
 
 
 def no_display(environ: Mapping[str, str], platform: str = sys.platform) -> str:
@@ -58,18 +63,26 @@ def no_display(environ: Mapping[str, str], platform: str = sys.platform) -> str:
 
 
 def missing_libraries(environ: Mapping[str, str], platform: str = sys.platform) -> str:
-    """Return a sentence that names the missing system libraries and what to install, or an empty text.
+    """Return a sentence that names what Qt's X11 plugin lacks and what to install, or an empty text.
+
+    The plugin itself is loaded, because what it needs differs from one version of Qt to the next.
 
     Args:
         environ: The environment variables.
         platform: The system, as `sys.platform` names it.
     """
-    if platform != "linux":
+    plugin = _xcb_plugin() if platform == "linux" and _wants_xcb(environ) else None
+    problem = _load_problem(str(plugin)) if plugin is not None else ""
+    if not problem:
         return ""
-    needed = dict(PACKAGES)
-    if _wants_xcb(environ):
-        needed |= XCB_PACKAGES
-    return sentence_for([name for name in needed if not _loads(name)])
+    others = [name for name in XCB_PACKAGES if _load_problem(name)]
+    return sentence_for(dict.fromkeys([*_LIBRARY.findall(problem), *others]))
+
+
+def import_problem(error: ImportError) -> str:
+    """Return a sentence about Qt that cannot be imported: the system library that it lacks, or what Python says."""
+    names = _LIBRARY.findall(str(error))
+    return sentence_for(names) or f"The window cannot be loaded ({error}). Install what is missing."
 
 
 def unreachable_display(environ: Mapping[str, str], platform: str = sys.platform) -> str:
@@ -86,13 +99,14 @@ def unreachable_display(environ: Mapping[str, str], platform: str = sys.platform
     return f"The display {environ.get('DISPLAY', '')} does not answer." if broken else ""
 
 
-def sentence_for(missing: list[str]) -> str:
+def sentence_for(missing: Iterable[str]) -> str:
     """Return the sentence about missing libraries, or an empty text if there are none."""
-    if not missing:
+    names = list(missing)
+    if not names:
         return ""
-    packages = sorted({(PACKAGES | XCB_PACKAGES).get(name, name) for name in missing})
+    packages = sorted({(PACKAGES | XCB_PACKAGES).get(name, name) for name in names})
     return (
-        f"The window needs system libraries that are not installed ({', '.join(missing)}). On Debian or Ubuntu: "
+        f"The window needs system libraries that are not installed ({', '.join(names)}). On Debian or Ubuntu: "
         f"sudo apt-get install {' '.join(packages)}."
     )
 
@@ -103,9 +117,20 @@ def _wants_xcb(environ: Mapping[str, str]) -> bool:
     return asked.startswith("xcb") if asked else not environ.get("WAYLAND_DISPLAY")
 
 
-def _loads(name: str) -> bool:
+def _xcb_plugin() -> Path | None:
+    """Return Qt's X11 plugin, or None where Qt is not installed or comes from elsewhere."""
+    spec = importlib.util.find_spec("PySide6")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        plugin = Path(place) / "Qt" / "plugins" / "platforms" / "libqxcb.so"
+        if plugin.exists():
+            return plugin
+    return None
+
+
+def _load_problem(name: str) -> str:
+    """Return what the system says about a library that it cannot load, or an empty text."""
     try:
         ctypes.CDLL(name)
-    except OSError:
-        return False
-    return True
+    except OSError as error:
+        return str(error)
+    return ""

@@ -78,7 +78,7 @@ class StartDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Start a run")
-        self.setMinimumWidth(560)
+        self.setMinimumWidth(640)
         self._proposed_id = request_id
         self._sources = PlainLabel(summary_of(sources), wrap=True)
         self._sources.setAccessibleName("Sources")

@@ -75,6 +75,7 @@ class RunPage(QWidget):
     def _arrange(self) -> None:
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)  # the style sheet draws one line below; Fusion's would be a second one
         self.tabs.setAccessibleName("Tables")
         self.tabs.addTab(self.documents_view, "&Documents")
         self.tabs.addTab(self.dead_letters_view, "D&ead letters")

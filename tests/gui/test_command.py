@@ -107,6 +107,27 @@ def test_missing_system_libraries_are_named_with_their_packages() -> None:
     assert display.sentence_for([]) == ""
 
 
+def test_a_library_that_qt_lacks_is_found_in_the_words_of_the_import_error() -> None:
+    """The loader's message becomes the sentence with the package; any other message is passed on."""
+    error = ImportError("libEGL.so.1: cannot open shared object file: No such file or directory")
+    assert "sudo apt-get install libegl1." in display.import_problem(error)
+    assert "No module named 'PySide6'" in display.import_problem(ImportError("No module named 'PySide6'"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this plugin")
+def test_a_plugin_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where Qt's X11 plugin cannot be loaded, there is a sentence; where it is not wanted, it is not looked at."""
+    plugin = tmp_path / "PySide6" / "Qt" / "plugins" / "platforms" / "libqxcb.so"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_bytes(b"no library")
+    (tmp_path / "PySide6" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "PySide6", raising=False)
+    assert "libqxcb.so" in display.missing_libraries({"DISPLAY": ":0"})
+    assert display.missing_libraries({"WAYLAND_DISPLAY": "wayland-0"}) == ""
+    assert display.missing_libraries({"DISPLAY": ":0", "QT_QPA_PLATFORM": "offscreen"}) == ""
+
+
 @pytest.mark.parametrize(
     ("environ", "platform", "shown"),
     [
