@@ -28,6 +28,7 @@ from gui.views.labels import Notice, PlainLabel, Tone, caption
 
 _USUAL_RATE_PER_S = 20.0
 """What the rate starts from when it is switched on for the first time."""
+_EXPLANATIONS = {knob.field: knob.explanation for knob in (*KNOBS, RATE, BURST)}
 
 
 class LimitsPanel(QWidget):
@@ -169,7 +170,6 @@ class LimitsPanel(QWidget):
         label.setToolTip(plain_tooltip(knob.explanation))
         box.setToolTip(plain_tooltip(knob.explanation))
         box.setAccessibleName(f"{knob.title.replace('&', '')}, in {knob.unit}")
-        box.setAccessibleDescription(knob.explanation)
         box.setMinimumWidth(96)
         box.setAlignment(Qt.AlignmentFlag.AlignRight)
         box.setKeyboardTracking(True)
@@ -221,7 +221,15 @@ class LimitsPanel(QWidget):
         place = self._edited or KNOBS[0].field
         for field, notice in self.notices.items():
             notice.say(sentence if field == place else "")
+            self._describe(field, sentence if field == place else "")
         self.apply_button.setEnabled(self._candidate is not None and self._candidate != self._in_force)
+
+    def _describe(self, field: str, sentence: str) -> None:
+        """Tell a screen reader, which is at the field, what is wrong with it."""
+        box = self.boxes.get(field, self.rate_box)
+        words = " ".join(part for part in (_EXPLANATIONS[field], sentence) if part)
+        if words != box.accessibleDescription():
+            box.setAccessibleDescription(words)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Override: Return applies."""

@@ -79,12 +79,14 @@ def test_an_impossible_value_is_refused_in_place(panel: LimitsPanel, field: str,
     assert list(_sentences(panel)) == [field]
     assert part in _sentences(panel)[field]
     assert panel.notices[field].accessibleName() == panel.notices[field].text()
+    assert part in panel.boxes[field].accessibleDescription()
     assert panel.candidate is None
     assert not panel.apply_button.isEnabled()
     panel.apply()
     assert applied == []
     panel.boxes[field].setValue(getattr(LIMITS, field))
     assert _sentences(panel) == {}
+    assert part not in panel.boxes[field].accessibleDescription()
 
 
 def test_the_refusal_is_the_engines_own(panel: LimitsPanel) -> None:
