@@ -68,6 +68,12 @@ def run_on(loop_name: str, main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         loop.close()
 
 
+def pytest_collection_finish() -> None:
+    """Leave what the imports made out of every later collection of garbage, which would look through it each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _collect_garbage() -> Iterator[None]:
     """Let objects that complain when they are dropped complain in the test that dropped them."""

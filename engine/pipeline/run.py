@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.flow.bottleneck import Bottleneck, Words
 from engine.flow.bucket import TokenBucket
 from engine.flow.gate import WatermarkGate
+from engine.flow.line import FlowClosed
 from engine.flow.metrics import Metrics
 from engine.flow.permits import Permits
 from engine.flow.queue import BoundedQueue
@@ -140,7 +141,7 @@ class Run:
 
     @property
     def _in_flight(self) -> int:
-        return self._stage.statistics().permits_held
+        return self._stage.in_flight
 
     def pause(self) -> None:
         """Hold admission at once; what is in flight finishes. The pause outlasts the program."""
@@ -181,7 +182,7 @@ class Run:
             counts=self.counts,
             enumerating=self._enumerating,
             active_s=self._clock.active_s,
-            in_flight=statistics.permits_held,
+            in_flight=self._in_flight,
             stage=statistics,
             rss_tree_bytes=self._monitor.memory.tree,
             rss_main_bytes=self._monitor.memory.main,
@@ -301,6 +302,8 @@ class Run:
             self._admitting = True
             try:
                 await self._stage.admit(span)
+            except FlowClosed:
+                return  # the lane failed; its error ends the run
             finally:
                 self._admitting = False
 
