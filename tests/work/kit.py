@@ -15,7 +15,7 @@ from engine.work.pool import WorkerPool
 IMPOSTOR = Path(__file__).parent / "impostor.py"
 
 
-def settings(*, workers: int = 1, clocks: dict[str, float] | None = None, **limits: int) -> Settings:
+def settings(*, workers: int = 1, clocks: dict[str, float] | None = None, **limits: Any) -> Settings:
     """Return settings for a small pool; the names of clocks and limits are those of the settings."""
     limits = {"recycle_rss_bytes": 1024 * MIB} | limits
     return Settings(

@@ -1,8 +1,8 @@
 """Landlock: from here on this process changes no file, runs no program, connects nowhere and signals nobody.
 
 Reading is left alone: documents may lie anywhere that their owner may read, and so may the rest of Python. Landlock
-also keeps this process away from the memory and the open files of all others, whatever its rules say. It does not
-cover the permissions, owners, times and attributes of files, nor UDP: those are left to `seccomp`.
+also keeps this process from writing to the memory of all others and from their open files, whatever its rules say. It
+does not cover the permissions, owners, times and attributes of files, nor UDP: those are left to `seccomp`.
 """
 
 import ctypes
