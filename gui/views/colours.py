@@ -27,6 +27,8 @@ class Theme:
     hover: str
     """What the pointer is on."""
     border: str
+    field: str
+    """Edge of what can be typed in or ticked; 3:1 against its ground."""
     text: str
     muted: str
     """Secondary text: captions, units, axis labels."""
@@ -98,6 +100,7 @@ LIGHT = Theme(
     raised="#fafbfc",
     hover="#e9eef4",
     border="#d9dfe6",
+    field="#808c99",
     text="#1b2530",
     muted="#55626f",
     disabled="#a3adb8",
@@ -132,6 +135,7 @@ DARK = Theme(
     raised="#222a33",
     hover="#2b3540",
     border="#303a45",
+    field="#6f7c8a",
     text="#e4e9ee",
     muted="#9ba8b5",
     disabled="#5d6874",

@@ -135,6 +135,7 @@ class LimitsPanel(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setMinimumWidth(form.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width())
         self.apply_button.setProperty("main", True)
         buttons = QHBoxLayout()
         buttons.addWidget(self.defaults_button)

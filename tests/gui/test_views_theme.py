@@ -1,5 +1,6 @@
 """Colours that can be read, and a theme that changes while the program runs."""
 
+import re
 from dataclasses import asdict
 
 import pytest
@@ -43,6 +44,14 @@ def _contrast(one: str, other: str) -> float:
 def test_text_can_be_read_on_its_ground(theme: Theme, text: str, ground: str) -> None:
     """Every text colour has a contrast of 4.5:1 or more against every ground that it is used on."""
     assert _contrast(getattr(theme, text), getattr(theme, ground)) >= 4.5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("ground", ["surface", "window"])
+def test_fields_and_curves_stand_out_from_their_ground(theme: Theme, ground: str) -> None:
+    """Edges of fields, focus, curves and the shades of holds have a contrast of 3:1 or more."""
+    for colour in (theme.field, theme.accent, theme.series, theme.series_two, *theme.holds.values()):
+        assert _contrast(colour, getattr(theme, ground)) >= 3.0
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -109,6 +118,8 @@ def test_widgets_take_over_a_theme_while_they_are_shown(themes: Themes, show: Sh
 def test_the_style_sheet_lies_beside_the_package() -> None:
     """The data folder is where a checkout and a wheel both have it, with everything that the style sheet names."""
     sheet = (RESOURCES / "style" / "sluicegate.qss").read_text(encoding="utf-8")
-    assert "$pictures/check-$shade.svg" in sheet
-    for shade in ("light", "dark"):
-        assert (RESOURCES / "style" / f"check-{shade}.svg").is_file()
+    pictures = set(re.findall(r"\$pictures/(\w+)-\$shade\.svg", sheet))
+    assert pictures >= {"check", "up", "down"}
+    for name in pictures:
+        for shade in ("light", "dark"):
+            assert (RESOURCES / "style" / f"{name}-{shade}.svg").is_file()
