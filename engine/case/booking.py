@@ -173,6 +173,10 @@ class Booking:
         )
         if fact.enumerated:
             self._connection.execute("UPDATE sources SET finished = 1 WHERE finished = 0")
+        if fact.sources or fact.enumerated:
+            unfinished = self._connection.execute("SELECT count(*) FROM sources WHERE finished = 0").get
+            assert isinstance(unfinished, int)  # noqa: S101  # a count is a number, for the type checker
+            self.state.unfinished_sources = unfinished
         self._journal.record(fact.event, fields)
         if fact.checkpoint:
             self._journal.checkpoint()
@@ -189,6 +193,7 @@ def reconciliation(state: CaseState) -> Fields:
         "reconciled": counts.reconciled,
         "skipped": counts.skipped,
         "files_known": state.files_known,
+        "unfinished_sources": state.unfinished_sources,
     }
     for kind, tally in (("documents", counts.documents), ("pages", counts.pages)):
         fields |= {

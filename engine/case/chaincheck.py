@@ -338,8 +338,9 @@ class ChainCheck:
         tallies.documents_stated, tallies.pages_stated = documents, pages
         tallies.is_reconciled = fields.get("reconciled") is True
         ended = (tallies.documents.total(), tallies.pages.total())
-        is_complete = ended == (documents, pages) and self._ended.count == self._last_doc_id
-        if tallies.is_reconciled != (ended == (documents, pages)) or (tallies.is_reconciled and not is_complete):
+        has_ended = ended == (documents, pages) and fields.get("unfinished_sources") == 0
+        is_complete = has_ended and self._ended.count == self._last_doc_id
+        if tallies.is_reconciled != has_ended or (tallies.is_reconciled and not is_complete):
             self.problem("a RECONCILED record says that everything is accounted for, or not, and the records differ")
 
 

@@ -41,6 +41,7 @@ CREATE TABLE state (
     dead_letters INTEGER NOT NULL,
     skipped INTEGER NOT NULL,
     waiting INTEGER NOT NULL, -- documents that wait for what becomes of the same bytes
+    unfinished_sources INTEGER NOT NULL,
     documents INTEGER NOT NULL,
     documents_extracted INTEGER NOT NULL,
     documents_dead INTEGER NOT NULL,

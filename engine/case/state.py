@@ -29,6 +29,8 @@ class CaseState:
     skipped: int = 0
     waiting: int = 0
     """Documents that wait for what becomes of the same bytes."""
+    unfinished_sources: int = 0
+    """Sources that were asked for and not yet looked through to the end."""
     documents: int = 0
     documents_extracted: int = 0
     documents_dead: int = 0
@@ -67,6 +69,7 @@ class CaseState:
             ),
             skipped=self.skipped,
             reasons=dict(self.reasons),
+            unfinished_sources=self.unfinished_sources,
             audit_records=self.records,
             audit_head=self.head,
         )

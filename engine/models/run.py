@@ -41,14 +41,16 @@ class Counts:
     """Directory entries that were left out, each with a listed reason."""
     reasons: dict[Reason, int] = field(default_factory=dict)
     """Dead letters by reason; a document that could not be opened counts as one."""
+    unfinished_sources: int = 0
+    """Folders and files that were asked for and not yet looked through to the end: more may be found there."""
     audit_records: int = 0
     audit_head: str = ""
     """SHA-256 of the last line of the audit log."""
 
     @property
     def reconciled(self) -> bool:
-        """Whether every enumerated document and page has its terminal record."""
-        return self.documents.pending == 0 and self.pages.pending == 0
+        """Whether every source was looked through and everything found there has its terminal record."""
+        return self.documents.pending == 0 and self.pages.pending == 0 and self.unfinished_sources == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

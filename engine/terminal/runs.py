@@ -10,8 +10,7 @@ from pathlib import Path
 
 from engine.case.casefile import CaseFile
 from engine.errors import CaseError, EngineError, ExitCode, SettingsError
-from engine.models.outcome import RunState
-from engine.models.run import CaseInfo, RunSummary, Snapshot
+from engine.models.run import CaseInfo, RunSummary
 from engine.session.directories import Directories, default_case_path, default_request_id, remember_case
 from engine.session.opening import open_case
 from engine.session.session import Session
@@ -21,9 +20,6 @@ from engine.terminal.console import messages, output, shown
 from engine.terminal.progress import Progress, screen_for
 from engine.terminal.signals import SafeStop
 from engine.terminal.summary import exit_code, print_summary, print_trouble, resume_command, summary_json
-
-_HELD = frozenset({RunState.PAUSING, RunState.PAUSED})
-_GOING_ON = _HELD | {RunState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +86,6 @@ class _Run:
         self._directories = directories
         self._progress = progress
         self._stop = SafeStop(say=progress.say)
-        self._paused = False
 
     async def run(self) -> RunEnd:
         """Run with the display beside it, and with signals taken as requests to stop."""
@@ -147,19 +142,6 @@ class _Run:
             self._progress.say(info.note)
         if info.paused:
             self._progress.say("The case was paused. It goes on now, because you asked for a run.")
-        self._paused = info.paused
-        self._progress.watch(lambda: self._look(session))
-        return await session.run(self._request.sources)
-
-    def _look(self, session: Session) -> Snapshot:
-        """Look at the run, and pass on what it could not take before it stood: an end that was asked for, a resume.
-
-        A lasting pause is lifted once the run holds for it, so that the log shows the hold and who ended it.
-        """
-        snapshot = session.snapshot()
-        if snapshot.state in _GOING_ON and self._stop.requested:
-            (session.cancel if self._stop.cancelled else session.stop)()
-        elif snapshot.state in _HELD and self._paused:
-            self._paused = False
             session.resume()
-        return snapshot
+        self._progress.watch(session.snapshot)
+        return await session.run(self._request.sources)
