@@ -5,10 +5,11 @@ feeds it frames and, at a worker's death, the last mark in the slot.
 """
 
 import asyncio
-from typing import Protocol
+from typing import Protocol, Self
 
-from engine.models.document import Failure, LostPage, PageResult, Probe, Span, SpanReport
+from engine.models.document import DocumentRef, Failure, LostPage, PageResult, Probe, Span, SpanReport
 from engine.models.outcome import Method, Outcome, Reason
+from engine.settings import Settings
 from engine.work.frames import HEADER_BASE_BYTES, Frame, FrameCaps
 from engine.work.messages import FLUSH_BYTES, OUT_OF_MEMORY_STATUS, ExtractRequest, ProbeRequest
 from engine.work.replies import OUT_OF_ROOM, failure_of, pages_of, probe_of, ran_out_of_room
@@ -76,6 +77,12 @@ class ProbeJob:
         self.outcome: Probe | Failure = Failure(reason=Reason.WORKER_LOST)
         self._number = request.number
 
+    @classmethod
+    def of(cls, document: DocumentRef, number: int, settings: Settings, over: "asyncio.Future[bool]") -> Self:
+        """Return the job that probes a document under these settings."""
+        request = ProbeRequest(number=number, location=document.location, open_s=settings.clocks.open_s)
+        return cls(document.doc_id, request, over)
+
     @property
     def spoiled(self) -> bool:
         """Whether its worker ran out of memory."""
@@ -108,6 +115,24 @@ class SpanJob:
         self.spoiled = False
         self._results: list[PageResult] = []
         self._lost: LostPage | None = None
+
+    @classmethod
+    def of(cls, span: Span, number: int, settings: Settings, over: "asyncio.Future[bool]") -> Self:
+        """Return the job that extracts a span under these settings."""
+        document = span.document
+        request = ExtractRequest(
+            number=number,
+            location=document.location,
+            size_bytes=document.size_bytes,
+            mtime_ns=document.mtime_ns,
+            page_count=document.page_count,
+            first_page=span.pages[0],
+            last_page=span.pages[-1],
+            max_text_bytes=settings.worker.max_text_bytes,
+            open_s=settings.clocks.open_s,
+            page_s=settings.clocks.page_s,
+        )
+        return cls(span, request, over)
 
     @property
     def pages(self) -> int:

@@ -21,16 +21,15 @@ from engine.settings import Settings
 from engine.work.jobs import Job, ProbeJob, SpanJob, dead_letters
 from engine.work.keeper import Keeper, Staffing
 from engine.work.memory import MemorySampler
-from engine.work.messages import ExtractRequest, ProbeRequest
 from engine.work.process import default_command
 from engine.work.roster import Caller, Roster, Worker, WorkerState
 from engine.work.slot import Mark
+from engine.work.starts import StartRecord
 from engine.work.watch import DocumentTimes, Watch, overdue
 
 logger = logging.getLogger(__name__)
 
 _TICK_S = 0.25
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 5.0
 _UNBEGUN_TRIES = 3
 """How many workers may turn out to have died idle before a job is given up."""
 _CLOSE_S = 20.0
@@ -67,8 +66,7 @@ class WorkerPool:
         self._leaving: list[Keeper] = []
         self._times = DocumentTimes()
         self._requests = 0
-        self._failed_starts = 0
-        self._not_before_s = 0.0
+        self._starts = StartRecord()
         self._broken = ""
         self._closed = False
         self._sampler = MemorySampler()
@@ -105,10 +103,7 @@ class WorkerPool:
         """
 
         def job() -> ProbeJob:
-            request = ProbeRequest(
-                number=self._next_number(), location=document.location, open_s=self._settings.clocks.open_s
-            )
-            return ProbeJob(document.doc_id, request, self._loop.create_future())
+            return ProbeJob.of(document, self._next_number(), self._settings, self._loop.create_future())
 
         return (await self._work(job, document.doc_id)).outcome
 
@@ -118,26 +113,14 @@ class WorkerPool:
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
         """
-        document = span.document
+        doc_id = span.document.doc_id
 
         def job() -> SpanJob:
-            request = ExtractRequest(
-                number=self._next_number(),
-                location=document.location,
-                size_bytes=document.size_bytes,
-                mtime_ns=document.mtime_ns,
-                page_count=document.page_count,
-                first_page=span.pages[0],
-                last_page=span.pages[-1],
-                max_text_bytes=self._settings.worker.max_text_bytes,
-                open_s=self._settings.clocks.open_s,
-                page_s=self._settings.clocks.page_s,
-            )
-            return SpanJob(span, request, self._loop.create_future())
+            return SpanJob.of(span, self._next_number(), self._settings, self._loop.create_future())
 
-        if self._times.spent_s(document.doc_id) > self._settings.clocks.document_s:
+        if self._times.spent_s(doc_id) > self._settings.clocks.document_s:
             return SpanReport(results=dead_letters(span, Failure(reason=Reason.TIME_LIMIT)))
-        return (await self._work(job, document.doc_id, alone=span.alone)).outcome
+        return (await self._work(job, doc_id, alone=span.alone)).outcome
 
     def apply(self, settings: Settings) -> None:
         """Take over other limits, the number of workers included, from the next task on."""
@@ -248,29 +231,18 @@ class WorkerPool:
         """Take a worker back from whoever had it."""
         if worker.state is not WorkerState.BUSY:
             return
-        if worker.alone or self._worn_out(worker):
+        if worker.alone or worker.worn_out(self._settings):
             self._let_go(worker)
         else:
             self._roster.put_idle(worker)
         self._serve()
-
-    def _worn_out(self, worker: Worker) -> bool:
-        """Whether a worker has to be replaced before its next job, or is not needed any more."""
-        limits = self._settings.worker
-        return (
-            worker.number > self._settings.flow.workers
-            or worker.address_space_bytes != limits.address_space_bytes
-            or worker.pages_done >= limits.recycle_pages
-            or (limits.require_sandbox and not worker.confined)
-            or (not worker.fresh and worker.keeper.rss_bytes > limits.recycle_rss_bytes)
-        )
 
     # Starting and ending workers
 
     def _fill(self) -> None:
         """Start the workers that are missing, unless the last starts failed a moment ago."""
         for number in range(1, self._settings.flow.workers + 1):
-            if self._closed or self._broken or self._clock() < self._not_before_s:
+            if self._closed or self._broken or not self._starts.allows(self._clock()):
                 return
             if number not in self._roster.workers:
                 self._hire(number)
@@ -305,15 +277,9 @@ class WorkerPool:
         worker.keeper.kill(failure)
 
     def _start_failed(self, fault: str) -> None:
-        self._failed_starts += 1
-        backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** (self._failed_starts - 1), _LONGEST_BACKOFF_S)
-        self._not_before_s = self._clock() + backoff_s
-        if self._failed_starts > self._settings.worker.max_start_failures:
-            self._break(
-                f"Worker processes cannot be started: {self._failed_starts} attempts in a row failed (the last one: "
-                f"{fault}). No page can be tried like this. Look for too little free memory, too many running "
-                "processes or a damaged installation, and start again; nothing that was done is lost."
-            )
+        sentence = self._starts.failed(fault, self._clock(), self._settings.worker.max_start_failures)
+        if sentence:
+            self._break(sentence)
 
     def _break(self, sentence: str) -> None:
         """Refuse all further work."""
@@ -342,7 +308,7 @@ class WorkerPool:
                 "sandbox: the run then goes on with what there is, and the audit log says so."
             )
             return
-        self._failed_starts, self._not_before_s = 0, 0.0
+        self._starts.succeeded()
         if not self._ready.done():
             self._ready.set_result(posture)
         if worker.state is WorkerState.STARTING:
@@ -424,5 +390,5 @@ class WorkerPool:
     def _tidy(self) -> None:
         """Let go of idle workers that are worn out or too many."""
         for worker in self._roster.idle:
-            if self._worn_out(worker):
+            if worker.worn_out(self._settings):
                 self._let_go(worker)

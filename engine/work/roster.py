@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from engine.errors import WorkerStartError
 from engine.models.run import WorkerView
+from engine.settings import Settings
 from engine.work.jobs import Job
 from engine.work.keeper import Keeper
 from engine.work.slot import Phase
@@ -55,6 +56,17 @@ class Worker:
     def fresh(self) -> bool:
         """Whether it has not worked yet."""
         return self.jobs == 0
+
+    def worn_out(self, settings: Settings) -> bool:
+        """Whether it has to be replaced before its next job, or is not needed any more."""
+        limits = settings.worker
+        return (
+            self.number > settings.flow.workers
+            or self.address_space_bytes != limits.address_space_bytes
+            or self.pages_done >= limits.recycle_pages
+            or (limits.require_sandbox and not self.confined)
+            or (not self.fresh and self.keeper.rss_bytes > limits.recycle_rss_bytes)
+        )
 
     def view(self) -> WorkerView:
         """Return what it is doing now."""

@@ -78,6 +78,7 @@ async def test_pages_that_were_answered_early_are_not_lost_with_a_later_one() ->
         (signal.SIGSTOP, Failure(reason=Reason.TIME_LIMIT)),
     ],
 )
+@pytest.mark.one_loop("asyncio")
 async def test_a_signal_costs_the_page_under_way(tmp_path: Path, number: signal.Signals, failure: Failure) -> None:
     """A crash, a kill from outside and a stop: the page is lost for what it was, and the worker is replaced."""
     path = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 3, bad_page=2)
