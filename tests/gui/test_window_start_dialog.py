@@ -1,5 +1,6 @@
 """The question before a run: what it proposes, what it refuses, and what it says of an existing case."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,19 +10,19 @@ from PySide6.QtWidgets import QApplication, QLabel
 from gui.views.start_dialog import StartDialog, look_at, summary_of
 
 
-def _application() -> QApplication:
-    application = QApplication.instance()
-    return application if isinstance(application, QApplication) else QApplication([])
-
-
 @pytest.fixture
-def dialog(tmp_path: Path) -> StartDialog:
+def dialog(application: QApplication, tmp_path: Path) -> Iterator[StartDialog]:
     """Return a dialog over two sources, with the place of its case file looked at."""
-    _application()
     made = StartDialog([tmp_path / "a", tmp_path / "b"], request_id="R-1", case_path=tmp_path / "one.sluice")
-    made.place_asked.connect(lambda path: made.show_place(look_at(path)))
-    made.show_place(look_at(made.path))
-    return made
+
+    def answer(path: Path) -> None:
+        made.show_place(look_at(path))
+
+    made.place_asked.connect(answer)
+    answer(made.path)
+    yield made
+    made.place_asked.disconnect(answer)
+    made.deleteLater()
 
 
 def test_the_proposals_can_be_taken_as_they_are(dialog: StartDialog, tmp_path: Path) -> None:
@@ -75,9 +76,8 @@ def test_an_empty_request_id_cannot_be_started(dialog: StartDialog) -> None:
     assert "request id" in dialog.hint.text()
 
 
-def test_nothing_starts_before_the_place_was_looked_at(tmp_path: Path) -> None:
+def test_nothing_starts_before_the_place_was_looked_at(application: QApplication, tmp_path: Path) -> None:
     """Until the answer about the place is there, Start is off; a late answer about another place changes nothing."""
-    _application()
     dialog = StartDialog([tmp_path], request_id="R-1", case_path=tmp_path / "one.sluice")
     asked: list[Path] = []
     dialog.place_asked.connect(asked.append)
@@ -88,11 +88,11 @@ def test_nothing_starts_before_the_place_was_looked_at(tmp_path: Path) -> None:
     assert not dialog.start_button.isEnabled()
     dialog.show_place(look_at(tmp_path / "two.sluice"))
     assert dialog.start_button.isEnabled()
+    dialog.deleteLater()
 
 
-def test_hostile_names_of_sources_are_shown_inert(tmp_path: Path) -> None:
+def test_hostile_names_of_sources_are_shown_inert(application: QApplication, tmp_path: Path) -> None:
     """Markup, line breaks, bytes that are no UTF-8 and turned writing direction are only characters to be read."""
-    _application()
     hostile = [tmp_path / "<img src=x>.pdf", tmp_path / "a\nb.pdf", tmp_path / "\u202efdp.exe", tmp_path / "\udcff.pdf"]
     dialog = StartDialog(hostile, request_id="R-1", case_path=tmp_path / "one.sluice")
     [label] = [label for label in dialog.findChildren(QLabel) if "<img src=x>.pdf" in label.text()]
@@ -100,6 +100,7 @@ def test_hostile_names_of_sources_are_shown_inert(tmp_path: Path) -> None:
     assert len(label.text().splitlines()) == len(hostile)
     assert "\\u{202e}fdp.exe" in label.text()
     assert "\\xff.pdf" in label.text()
+    dialog.deleteLater()
 
 
 def test_many_sources_are_counted_and_not_listed(tmp_path: Path) -> None:
