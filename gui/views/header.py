@@ -5,8 +5,8 @@ status line.
 """
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QVBoxLayout, QWidget
 
 from engine import RunState, Snapshot
 from gui.models.figures import count, counted, duration
@@ -17,6 +17,9 @@ from gui.views.theme import Themes
 from gui.views.tiles import Tile
 
 _ICON_PX = 32
+_BESIDE_PX = 36
+_ROOM_PX = 110
+"""Margins, the drawing before the sums, the space between, and some air."""
 
 
 class RunHeader(QWidget):
@@ -52,6 +55,8 @@ class RunHeader(QWidget):
         self.duplicates = tile("duplicate pages", IconName.DUPLICATE, "twin")
         self.left_out = tile("files left out", IconName.LEFT_OUT, "muted")
         self._sum_drawing = QLabel()
+        self._tiles = QHBoxLayout()
+        self._foot = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._arrange()
         self._dress()
         themes.changed.connect(self._dress)
@@ -82,11 +87,10 @@ class RunHeader(QWidget):
         top.addWidget(self._drawing, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(words, 1)
         top.addLayout(numbers)
-        tiles = QHBoxLayout()
-        tiles.setSpacing(28)
+        self._tiles.setSpacing(28)
         for tile in (self.extracted, self.dead, self.duplicates, self.left_out):
-            tiles.addWidget(tile)
-        tiles.addStretch(1)
+            self._tiles.addWidget(tile)
+        self._tiles.addStretch(1)
         sums = QHBoxLayout()
         sums.setSpacing(8)
         sums.addWidget(self._sum_drawing, 0, Qt.AlignmentFlag.AlignTop)
@@ -95,6 +99,9 @@ class RunHeader(QWidget):
         lines.addWidget(self.pages_label)
         lines.addWidget(self.documents_label)
         sums.addLayout(lines, 1)
+        self._foot.setSpacing(8)
+        self._foot.addLayout(self._tiles)
+        self._foot.addLayout(sums, 1)
         frame = card()
         inside = QVBoxLayout(frame)
         inside.setContentsMargins(16, 12, 16, 12)
@@ -103,9 +110,7 @@ class RunHeader(QWidget):
         inside.addWidget(self.bar)
         inside.addWidget(self.progress_label)
         inside.addSpacing(2)
-        inside.addLayout(tiles)
-        inside.addSpacing(2)
-        inside.addLayout(sums)
+        inside.addLayout(self._foot)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(frame)
@@ -161,6 +166,22 @@ class RunHeader(QWidget):
         )
         self.pages_label.show_text(reconciliation(pages, "page"))
         self.documents_label.show_text(reconciliation(documents, "document"))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Set the sums beside the tiles where both fit, and below them where they do not: a sum is never cut off."""
+        needed = self._tiles.sizeHint().width() + _ROOM_PX
+        needed += max(self.pages_label.sizeHint().width(), self.documents_label.sizeHint().width())
+        beside = needed <= self.width()
+        direction = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+        if direction is not self._foot.direction():
+            self._foot.setDirection(direction)
+            self._foot.setSpacing(_BESIDE_PX if beside else 8)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Override: arrange tiles and sums for the new width."""
+        super().resizeEvent(event)
+        self._fit()
 
     def _dress(self) -> None:
         icon, tone = self._look

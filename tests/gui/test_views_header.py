@@ -65,6 +65,16 @@ def test_the_bar_is_full_only_when_everything_is_accounted_for(header: RunHeader
     assert (header.bar.value(), header.bar.property("notice")) == (0, None)
 
 
+def test_a_sum_is_never_cut_off(header: RunHeader) -> None:
+    """Wide enough, the sums stand beside the tiles; else below them, with their whole width."""
+    header.show_snapshot(snapshot())
+    for width, beside in ((1500, True), (800, False), (1500, True)):
+        header.resize(width, 200)
+        QApplication.processEvents()
+        assert (header.pages_label.y() < header.dead.y() + header.dead.height()) is beside
+        assert header.pages_label.width() >= header.pages_label.sizeHint().width()
+
+
 def test_an_error_is_shown_below_the_headline(header: RunHeader) -> None:
     """The sentence of an error is there to be read, and goes with the error."""
     header.show_snapshot(snapshot(RunState.INCOMPLETE, error="The disk is full."))

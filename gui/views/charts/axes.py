@@ -110,10 +110,12 @@ def nice_ceiling(value: float) -> float:
 
 
 def _step(length: float, size_px: float) -> float:
-    """Return a round distance of ticks."""
+    """Return a round distance of ticks, such that there is at least one beside 0."""
     wanted = length / max(1.0, size_px / _TICK_DISTANCE_PX)
     power = 10.0 ** math.floor(math.log10(wanted))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= wanted * (1 - 1e-9))
+    steps = [step * power for step in (0.5, 1, 2, 2.5, 5, 10)]
+    step = next(step for step in steps if step >= wanted * (1 - 1e-9))
+    return step if step <= length else max(step for step in steps if step <= length)
 
 
 def _time_step(length_s: float, size_px: float) -> float:
