@@ -25,7 +25,7 @@ from engine.work.process import default_command
 from engine.work.roster import Caller, Roster, Worker, WorkerState
 from engine.work.slot import Mark
 from engine.work.starts import StartRecord
-from engine.work.watch import DocumentTimes, Watch, overdue
+from engine.work.watch import DocumentTimes, Watch
 
 logger = logging.getLogger(__name__)
 
@@ -206,13 +206,7 @@ class WorkerPool:
         return self._requests
 
     def _give(self, worker: Worker, job: Job, *, alone: bool) -> None:
-        worker.job, worker.alone = job, alone
-        worker.jobs += 1
-        worker.watch = Watch(self._clock(), worker.keeper.slot.read())
-        if job.doc_id in worker.recent:
-            worker.recent.remove(job.doc_id)
-        worker.recent.append(job.doc_id)
-        if not worker.keeper.give(job):
+        if not worker.begin(job, self._clock(), alone=alone):
             job.end(Failure(reason=Reason.WORKER_LOST), Mark())
             job.over.set_result(False)
             worker.job = None
@@ -371,21 +365,14 @@ class WorkerPool:
 
     def _look_after(self, worker: Worker, now_s: float) -> None:
         """Count a worker's time and end it where it has taken too much of anything."""
-        settings = self._settings
-        mark = worker.keeper.slot.read()
-        step_s = worker.watch.advance(now_s, mark)
         if worker.state is WorkerState.STARTING:
-            if worker.watch.total_s > settings.clocks.start_s:
+            worker.watch.advance(now_s)
+            if worker.watch.total_s > self._settings.clocks.start_s:
                 worker.keeper.kill()
-            return
-        job = worker.job
-        if worker.state is not WorkerState.BUSY or job is None:
-            return
-        self._times.add(job.doc_id, step_s)
-        if worker.keeper.rss_bytes > settings.worker.kill_rss_bytes:
-            self._kill(worker, Failure(reason=Reason.MEMORY_LIMIT))
-        elif overdue(worker.watch, mark, settings.clocks, self._times.spent_s(job.doc_id)):
-            self._kill(worker, Failure(reason=Reason.TIME_LIMIT))
+        elif worker.state is WorkerState.BUSY:
+            failure = worker.overrun(now_s, self._settings, self._times)
+            if failure is not None:
+                self._kill(worker, failure)
 
     def _tidy(self) -> None:
         """Let go of idle workers that are worn out or too many."""

@@ -1,6 +1,6 @@
 """The roster: the pool's workers, who is idle, who waits for one, and who gets the next one.
 
-State only, changed by synchronous methods on the event loop; spawning, killing and clocks are the pool's. Callers
+State and judgement, in synchronous methods on the event loop; starting and ending workers is the pool's. Callers
 are served in the order in which they came. One that needs a fresh worker does not hold up those behind it, and gets
 the first fresh one that there is.
 """
@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from engine.errors import WorkerStartError
+from engine.models.document import Failure
+from engine.models.outcome import Reason
 from engine.models.run import WorkerView
 from engine.settings import Settings
 from engine.work.jobs import Job
 from engine.work.keeper import Keeper
 from engine.work.slot import Phase
-from engine.work.watch import Watch
+from engine.work.watch import DocumentTimes, Watch, overdue
 
 _DOCUMENTS_KEPT_OPEN = 2
 
@@ -56,6 +58,28 @@ class Worker:
     def fresh(self) -> bool:
         """Whether it has not worked yet."""
         return self.jobs == 0
+
+    def begin(self, job: Job, now_s: float, *, alone: bool) -> bool:
+        """Give it a job, and return whether it was there to take it."""
+        self.job, self.alone = job, alone
+        self.jobs += 1
+        self.watch = Watch(now_s, self.keeper.slot.read())
+        if job.doc_id in self.recent:
+            self.recent.remove(job.doc_id)
+        self.recent.append(job.doc_id)
+        return self.keeper.give(job)
+
+    def overrun(self, now_s: float, settings: Settings, times: DocumentTimes) -> Failure | None:
+        """Count its time up to now, and return what to end it for where it has taken too much of anything."""
+        if self.job is None:
+            return None
+        mark = self.keeper.slot.read()
+        times.add(self.job.doc_id, self.watch.advance(now_s, mark))
+        if self.keeper.rss_bytes > settings.worker.kill_rss_bytes:
+            return Failure(reason=Reason.MEMORY_LIMIT)
+        if overdue(self.watch, mark, settings.clocks, times.spent_s(self.job.doc_id)):
+            return Failure(reason=Reason.TIME_LIMIT)
+        return None
 
     def worn_out(self, settings: Settings) -> bool:
         """Whether it has to be replaced before its next job, or is not needed any more."""
