@@ -272,6 +272,20 @@ def test_a_reconciliation_states_the_counts_of_the_case_itself(case: CaseFile) -
     assert records(case)[-1]["reconciled"] is True
 
 
+def test_a_case_is_not_reconciled_before_its_sources_are_looked_through(case: CaseFile) -> None:
+    """Everything found is done, and more may be found: counts and record say so, after opening again, too."""
+    commit_all(case, Noted(event="RUN_STARTED", sources=(b"/a", b"/b")), found("a.pdf"), probed(1), done(1, 1))
+    case.commit([Noted(event="RECONCILED")])
+    case.close()
+    with CaseFile.open(case.path) as again:
+        assert again.counts().unfinished_sources == 2
+        assert not again.counts().reconciled
+        assert (records(again)[-1]["reconciled"], records(again)[-1]["unfinished_sources"]) == (False, 2)
+        again.commit([Noted(event="ENUMERATED", enumerated=True), Noted(event="RECONCILED")])
+        assert again.counts().reconciled
+        assert records(again)[-1]["reconciled"] is True
+
+
 def test_strikes_count_until_there_is_a_terminal_record(case: CaseFile) -> None:
     """Strikes of pages and documents add up over transactions, and are no longer told of what has its record."""
     commit_all(case, found("a.pdf", "b.pdf"), retried(1, None), probed(1, pages=3), retried(1, 2), retried(1, 3))

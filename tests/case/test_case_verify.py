@@ -195,6 +195,7 @@ def _find(lines: Lines, event: str, **fields: Any) -> int:
         (lambda lines: _changed(lines, _find(lines, "RECONCILED"), pages_extracted=4), "pages_extracted 4, counted 3"),
         (lambda lines: _changed(lines, _find(lines, "RECONCILED"), reconciled=False), "or not, and the records differ"),
         (lambda lines: _changed(lines, _find(lines, "RECONCILED"), pages_enumerated=11), "the records differ"),
+        (lambda lines: _changed(lines, _find(lines, "RECONCILED"), unfinished_sources=1), "the records differ"),
         (lambda lines: _changed(lines, _find(lines, "RECONCILED"), documents_enumerated=None), "what was enumerated"),
         (lambda lines: _changed(lines, _find(lines, "RUN_ENDED"), run=2), "run's number"),
         (lambda lines: _changed(lines, _find(lines, "RUN_ENDED"), request_id="other"), "request id or time"),
