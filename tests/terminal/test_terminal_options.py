@@ -111,6 +111,15 @@ def test_worker_limits_and_memory_levels_arrive() -> None:
     assert settings.memory == MemoryBudget(hold_percent=80, release_percent=60)
 
 
+def test_the_sandbox_is_required_only_where_that_is_asked_for() -> None:
+    """A switch without a value, off by default; stored settings say true or false and nothing else."""
+    assert settings_of("--require-sandbox").worker == WorkerLimits(require_sandbox=True)
+    assert not settings_of().worker.require_sandbox
+    assert Settings.from_json({"worker": {"require_sandbox": True}}).worker.require_sandbox
+    with pytest.raises(SettingsError, match="true or false"):
+        Settings.from_json({"worker": {"require_sandbox": "no"}})
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -169,6 +170,22 @@ def test_a_kernel_without_it_is_said_to_be_one(code: int, words: str) -> None:
         landlock.enter(failing_with(code))
     with pytest.raises(LayerMissingError, match=f"^{words}$"):
         seccomp.enter("x86_64", failing_with(code))
+
+
+@linux_only
+def test_a_layer_that_would_leave_a_thread_out_is_not_entered() -> None:
+    """Landlock holds for one thread only, and the filter may meet one that it cannot hold: neither is claimed then."""
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        with pytest.raises(LayerMissingError, match=r"^not alone in the process$"):
+            landlock.enter(lambda *_: 7)
+    finally:
+        done.set()
+        thread.join()
+    with pytest.raises(LayerMissingError, match=r"^not alone in the process$"):
+        seccomp.enter("x86_64", lambda *_: 4711)  # the thread that could not follow
 
 
 @linux_only
