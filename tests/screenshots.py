@@ -137,7 +137,9 @@ async def _run(window: MainWindow, camera: Camera) -> None:
     control.resume()
     await until(lambda: not control.running)
     window.run_page.charts.choose_window(None)
-    window.run_page.tabs.setCurrentWidget(window.run_page.dead_letters_view)
+    window.run_page.tabs.setCurrentIndex(1)
+    await until(lambda: window.run_page.dead_letters.record(2))
+    window.run_page.dead_letters_view.selectRow(2)
     await camera.take("finished")
     session = control.session
     assert session is not None

@@ -3,6 +3,7 @@
 Covers arranging the views and handing them what was pulled. When that happens is the business of `refresh`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -10,9 +11,11 @@ from PySide6.QtWidgets import QScrollArea, QSplitter, QTabWidget, QVBoxLayout, Q
 
 from engine import Counts, Snapshot
 from gui.models.dead_letter_table import DeadLetterTable
+from gui.models.details import Details, dead_letter_details, document_details
 from gui.models.document_table import DocumentTable
 from gui.models.figures import count
 from gui.views.charts.panel import ChartPanel
+from gui.views.detail_pane import TableWithDetails
 from gui.views.header import RunHeader
 from gui.views.icons import IconName, Icons
 from gui.views.status_line import StatusLine
@@ -77,8 +80,8 @@ class RunPage(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)  # the style sheet draws one line below; Fusion's would be a second one
         self.tabs.setAccessibleName("Tables")
-        self.tabs.addTab(self.documents_view, "&Documents")
-        self.tabs.addTab(self.dead_letters_view, "D&ead letters")
+        self.tabs.addTab(self._with_details(self.documents_view, document_details), "&Documents")
+        self.tabs.addTab(self._with_details(self.dead_letters_view, dead_letter_details), "D&ead letters")
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(9)
@@ -92,6 +95,12 @@ class RunPage(QWidget):
         column.addWidget(self.header)
         column.addWidget(self.splitter, 1)
         column.addWidget(self.status)
+
+    def _with_details(self, view: RecordView, describe: Callable[[Any], Details]) -> TableWithDetails:
+        table = TableWithDetails(view, describe, icons=self._icons)
+        for area in table.pane.findChildren(QScrollArea):  # the keyboard reaches it, to scroll
+            area.setAccessibleName("Details of the selected row")
+        return table
 
     def _scrolled_charts(self) -> QScrollArea:
         """Return the charts in a frame that scrolls where the window is too low for them."""

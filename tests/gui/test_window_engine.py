@@ -123,7 +123,7 @@ async def test_a_dropped_folder_is_run_shown_and_exported(tmp_path: Path) -> Non
         assert any("14 documents with 240 pages, all accounted for; 2 dead letters." in text for text in stage.said())
         page = window.run_page
         assert page.documents.rowCount() == 14
-        page.tabs.setCurrentWidget(page.dead_letters_view)
+        page.tabs.setCurrentIndex(1)
         await until(lambda: page.dead_letters.rowCount() == 2 and page.dead_letters.held_record(1))
         assert {page.dead_letters.held_record(row).path for row in (0, 1)} == {"page.pdf", "empty.pdf"}
 
