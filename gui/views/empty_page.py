@@ -177,7 +177,7 @@ class EmptyPage(QWidget):
 
     def _recent_head(self, icons: Icons) -> QHBoxLayout:
         self._recent_title = _heading("Recent cases", 1.1)
-        self.case_button = QPushButton("Open &case…")
+        self.case_button = QPushButton("Open c&ase…")
         icons.dress(self.case_button, IconName.RECENT)
         self.case_button.clicked.connect(self.case_wanted)
         row = QHBoxLayout()

@@ -80,7 +80,7 @@ class RunPage(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)  # the style sheet draws one line below; Fusion's would be a second one
         self.tabs.setAccessibleName("Tables")
-        self.tabs.addTab(self._with_details(self.documents_view, document_details), "&Documents")
+        self.tabs.addTab(self._with_details(self.documents_view, document_details), "Docu&ments")
         self.tabs.addTab(self._with_details(self.dead_letters_view, dead_letter_details), "D&ead letters")
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
@@ -171,7 +171,7 @@ class RunPage(QWidget):
         self.documents.set_row_count(files)
         self.dead_letters.set_row_count(dead)
         self._show_rows()
-        self.tabs.setTabText(0, f"&Documents ({count(files)})" if files else "&Documents")
+        self.tabs.setTabText(0, f"Docu&ments ({count(files)})" if files else "Docu&ments")
         self.tabs.setTabText(1, f"D&ead letters ({count(dead)})" if dead else "D&ead letters")
         self._dress_tabs()
 

@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QAccessible, QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMenu, QMessageBox, QPushButton, QWidget
 
 from engine import CaseInUseError, Directories, RunState, SettingsError
 from gui.app.faults import Faults
 from gui.views.labels import Tone
 from gui.views.messages import Message
 from gui.views.start_dialog import StartDialog
-from gui.window.main_window import MainWindow
 from gui.window.seams import Engine
 from tests.support.scripted_session import (
     ScriptedOpener,
@@ -29,7 +28,7 @@ from tests.support.scripted_session import (
     document_row,
     until,
 )
-from tests.support.window_stage import Stage, staged
+from tests.support.window_stage import Stage, drag_over, drop, mime_of, staged
 
 pytestmark = pytest.mark.one_loop("qasync")
 
@@ -68,38 +67,6 @@ async def _stage(tmp_path: Path) -> AsyncIterator[Scripted]:
                 session.let_go()
 
 
-def _mime(*paths: Path) -> QMimeData:
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    return mime
-
-
-def _enter(window: MainWindow, mime: QMimeData) -> bool:
-    event = QDragEnterEvent(
-        QPoint(50, 50),
-        Qt.DropAction.CopyAction,
-        mime,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    event.ignore()
-    QCoreApplication.sendEvent(window, event)
-    return event.isAccepted()
-
-
-def _drop(window: MainWindow, mime: QMimeData) -> QDropEvent:
-    assert _enter(window, mime)
-    event = QDropEvent(
-        QPointF(50, 50),
-        Qt.DropAction.CopyAction,
-        mime,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    QCoreApplication.sendEvent(window, event)
-    return event
-
-
 async def test_it_begins_with_the_empty_page(tmp_path: Path) -> None:
     """Without a case there is the place to drop a folder, and nothing that needs a case can be used."""
     async with _stage(tmp_path) as stage:
@@ -115,9 +82,7 @@ async def test_it_begins_with_the_empty_page(tmp_path: Path) -> None:
 async def test_a_drop_returns_at_once_and_then_asks(tmp_path: Path) -> None:
     """When the drop event returns nothing has been opened or looked at; the question follows on the loop."""
     async with _stage(tmp_path) as stage:
-        mime = _mime(tmp_path / "a", tmp_path / "b", tmp_path / "c.pdf")
-        event = _drop(stage.window, mime)
-        assert event.isAccepted()
+        assert drop(stage.window, mime_of(tmp_path / "a", tmp_path / "b", tmp_path / "c.pdf"))
         assert not stage.window.findChildren(StartDialog)
         assert stage.opener.opened == []
         dialog = await stage.dialog(StartDialog)
@@ -133,10 +98,10 @@ async def test_only_local_files_and_folders_can_be_dropped(tmp_path: Path) -> No
         address, words = QMimeData(), QMimeData()
         address.setUrls([QUrl("https://example.org/a.pdf")])
         words.setText("/etc/passwd")
-        assert not _enter(stage.window, address)
-        assert not _enter(stage.window, words)
+        assert not drag_over(stage.window, address)
+        assert not drag_over(stage.window, words)
         assert not stage.window.empty_page.zone.active
-        assert _enter(stage.window, _mime(tmp_path))
+        assert drag_over(stage.window, mime_of(tmp_path))
         assert stage.window.empty_page.zone.active
 
 
@@ -177,7 +142,7 @@ async def test_header_tabs_and_title_show_the_counts_of_the_session(tmp_path: Pa
         stage.window.refresh.tick()
         assert "1,241 pages enumerated = 1,200 extracted + 34 dead letters + 0 duplicates + 7 pending" in stage.header()
         tabs = stage.window.run_page.tabs
-        assert [tabs.tabText(0), tabs.tabText(1)] == ["&Documents (1,241)", "D&ead letters (34)"]
+        assert [tabs.tabText(0), tabs.tabText(1)] == ["Docu&ments (1,241)", "D&ead letters (34)"]
         model = stage.window.run_page.documents
         assert model.rowCount() == 1241
         await until(lambda: model.held_record(0))
@@ -490,3 +455,12 @@ async def test_a_closed_window_is_garbage(tmp_path: Path) -> None:
     del stage, session
     gc.collect()
     assert [type(thing()).__name__ for thing in watched] == ["NoneType"] * len(watched)
+
+
+async def test_no_letter_of_the_empty_page_is_taken_by_a_menu(tmp_path: Path) -> None:
+    """With Alt, a letter means one thing: a menu, or a button of the page."""
+    async with _stage(tmp_path) as stage:
+        texts = [action.text() for action in stage.window.menuBar().actions()]
+        texts += [button.text() for button in stage.window.empty_page.findChildren(QPushButton)]
+        letters = [text[text.index("&") + 1].lower() for text in texts]
+        assert len(letters) == len(set(letters)), letters

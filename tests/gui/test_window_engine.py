@@ -10,8 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 
@@ -27,12 +26,11 @@ from engine import (
     write_sample_batch,
 )
 from gui.views.start_dialog import StartDialog
-from gui.window.main_window import MainWindow
 from gui.window.seams import Engine
 from tests.support import pdfs
 from tests.support.runs import assert_one_terminal_record_each, golden_set
 from tests.support.scripted_session import until
-from tests.support.window_stage import Stage, staged
+from tests.support.window_stage import Stage, drop, mime_of, staged
 
 pytestmark = pytest.mark.one_loop("qasync")
 
@@ -73,14 +71,6 @@ def _batch(folder: Path) -> Path:
     return folder
 
 
-def _drop(window: MainWindow, folder: Path) -> None:
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(folder))])
-    how = (Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    QCoreApplication.sendEvent(window, QDragEnterEvent(QPoint(50, 50), *how))
-    QCoreApplication.sendEvent(window, QDropEvent(QPointF(50, 50), *how))
-
-
 def _snapshot(stage: Stage) -> Snapshot:
     snapshot = stage.window.control.snapshot()
     assert snapshot is not None
@@ -107,7 +97,7 @@ async def test_a_dropped_folder_is_run_shown_and_exported(tmp_path: Path) -> Non
     folder = _batch(tmp_path / "in")
     async with _stage(tmp_path) as stage:
         window = stage.window
-        _drop(window, folder)
+        assert drop(window, mime_of(folder))
         assert window.control.session is None
         dialog = await stage.dialog(StartDialog)
         dialog.request_id.setText("FOI-1")

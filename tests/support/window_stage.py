@@ -1,12 +1,15 @@
 """A real window for tests, offscreen, that fails the test when anything in it went wrong unseen."""
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from gui.app.faults import Faults
@@ -16,6 +19,8 @@ from gui.views.theme import Themes
 from gui.window.main_window import MainWindow
 from gui.window.seams import Engine
 from tests.support.scripted_session import until
+
+_LEFT, _NO_KEYS = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 Kind = TypeVar("Kind", bound=QWidget)
 
@@ -76,3 +81,29 @@ async def staged(engine: Engine) -> AsyncIterator[Stage]:
             del window
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert told == []
+
+
+def mime_of(*paths: Path) -> QMimeData:
+    """Return what a file manager drags for these paths."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return mime
+
+
+def drag_over(window: MainWindow, mime: QMimeData) -> bool:
+    """Drag something over a window, and return whether the window would take it."""
+    with warnings.catch_warnings():
+        # From PySide6 6.12 on the position is to be a QPointF, which 6.11 does not take.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        event = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, mime, _LEFT, _NO_KEYS)
+    event.ignore()
+    QCoreApplication.sendEvent(window, event)
+    return event.isAccepted()
+
+
+def drop(window: MainWindow, mime: QMimeData) -> bool:
+    """Drag something over a window and drop it, and return whether it was taken."""
+    assert drag_over(window, mime)
+    event = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, mime, _LEFT, _NO_KEYS)
+    QCoreApplication.sendEvent(window, event)
+    return event.isAccepted()
