@@ -65,7 +65,10 @@ class RowFeed(QObject):
         self._waiting.append((first, limit))
         if len(self._waiting) > MOST_WAITING:
             self._table.drop_request(self._waiting.pop(0)[0])
-        if not self._busy:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting and not self._busy:
             self._busy = self._tasks.start(self._answer(), name=self._name) is not None
 
     async def _answer(self) -> None:
@@ -75,11 +78,13 @@ class RowFeed(QObject):
                 try:
                     rows = await fetch(first, limit)
                 except BaseException:
-                    for asked, _ in [(first, limit), *self._waiting]:
+                    # The list is taken first: a table that is told of a drop may ask for something else at once.
+                    dropped, self._waiting = [(first, limit), *self._waiting], []
+                    for asked, _ in dropped:
                         self._table.drop_request(asked)
-                    self._waiting.clear()
                     raise
                 if fetch is self._fetch:  # another case may have been opened meanwhile
                     self._table.put_rows(first, rows)
         finally:
             self._busy = False
+            self._go_on()

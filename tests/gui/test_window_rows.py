@@ -100,3 +100,29 @@ async def test_a_failing_request_is_reported_dropped_and_not_the_last() -> None:
     assert sorted(table.dropped) == [1, 257]
     assert failures == ["rows"]
     assert table.put == [(1, [1])]
+
+
+async def test_what_the_table_asks_for_when_told_of_a_failure_is_answered() -> None:
+    """A table that asks for its next block while it is told that one failed gets that block."""
+    failures: list[str] = []
+
+    class Asking(Table):
+        def drop_request(self, first: int) -> None:
+            super().drop_request(first)
+            feed.request(513, 1)
+
+    async def broken_once(first: int, limit: int) -> Sequence[int]:
+        if first == 1:
+            await asyncio.sleep(0)
+            raise OSError
+        return await _numbers(first, limit)
+
+    table = Asking()
+    async with TaskOwner(lambda name, _: failures.append(name)) as tasks:
+        feed = RowFeed("rows", table, tasks=tasks, parent=QObject())
+        feed.connect_to(broken_once)
+        feed.request(1, 1)
+        await until(lambda: failures and not tasks.running)
+    assert failures == ["rows"]
+    assert table.dropped == [1]
+    assert table.put == [(513, [513])]
