@@ -38,7 +38,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.function).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    run_on(pyfuncitem.callspec.params["loop_name"], lambda: pyfuncitem.obj(**arguments))
+    run_on(str(pyfuncitem.callspec.params["loop_name"]), lambda: pyfuncitem.obj(**arguments))
     return True
 
 

@@ -163,17 +163,18 @@ class Booking:
             self.state.run += 1
             self.state.files_known = 0
             self._connection.execute("INSERT INTO runs VALUES (?, ?)", (self.state.run, self.state.records + 1))
+        elif fact.event == "ENUMERATED":
+            fields |= {"documents": self.state.documents, "skipped": self.state.skipped}
         elif fact.event == "RECONCILED":
             fields |= reconciliation(self.state)
         if fact.paused is not None:
             self.state.paused = fact.paused
-        self._connection.executemany(
-            "INSERT INTO sources (path, finished) VALUES (?, 0) ON CONFLICT (path) DO UPDATE SET finished = 0",
-            ((source,) for source in fact.sources),
-        )
-        if fact.enumerated:
-            self._connection.execute("UPDATE sources SET finished = 1 WHERE finished = 0")
-        if fact.sources or fact.enumerated:
+        if fact.sources:
+            self._connection.executemany(
+                "INSERT INTO sources (path, finished) VALUES (?, ?) "
+                "ON CONFLICT (path) DO UPDATE SET finished = excluded.finished",
+                ((source, int(fact.enumerated)) for source in fact.sources),
+            )
             unfinished = self._connection.execute("SELECT count(*) FROM sources WHERE finished = 0").get
             assert isinstance(unfinished, int)  # noqa: S101  # a count is a number, for the type checker
             self.state.unfinished_sources = unfinished
@@ -210,4 +211,6 @@ def _is_known(latest: Document, file: FoundFile, mtime_ns: int) -> bool:
     """Whether a file is met again as it was: a left-out one for the same reason, a document unchanged."""
     if latest.state is RowState.SKIPPED or file.skip is not None:
         return latest.reason == file.skip and latest.state is RowState.SKIPPED
+    if latest.state is RowState.DONE and latest.source_fault:
+        return False  # it could not be read then; that it is met says that it may be readable now
     return (latest.size_bytes, latest.mtime_ns) == (file.size_bytes, mtime_ns)

@@ -144,7 +144,8 @@ class DocumentBook:
                 raise ContradictionError(f"page {page} of document {document.doc_id} cannot be tried again")
         if document.state not in (RowState.PENDING, RowState.OPEN):
             raise ContradictionError(f"document {document.doc_id} is {document.state} and is to be tried again")
-        self._manifest.strike(place)
+        if failure.reason.ends_worker:  # a source that could not be read says nothing against the page
+            self._manifest.strike(place)
         self._records.retried(document, page, failure, attempt)
         self._manifest.progressed(document)
 

@@ -70,9 +70,9 @@ class Noted:
     paused: bool | None = None
     """New state of the case's lasting pause, or None where it does not change."""
     sources: tuple[bytes, ...] = ()
-    """Sources that are now being looked through: folders and files, absolute, as bytes."""
+    """Sources that are now being looked through, or have been: folders and files, absolute, as bytes."""
     enumerated: bool = False
-    """Whether all sources asked for so far are looked through to the end."""
+    """Whether these sources were looked through to the end."""
     checkpoint: bool = False
     """Whether a `CHECKPOINT` must follow at once."""
 

@@ -61,12 +61,20 @@ class Reason(StrEnum):
         return FailureClass.TRANSIENT if self in _TRANSIENT else FailureClass.STRUCTURAL
 
     @property
+    def ends_worker(self) -> bool:
+        """Whether what met it ended its worker, or would have."""
+        return self in _WORKER_ENDS
+
+    @property
     def blames_source(self) -> bool:
         """Whether the file as found is to blame, so that another file with the same bytes could still succeed."""
         return self in _SOURCE_FAULTS
 
 
 _TRANSIENT = frozenset({Reason.READ_FAILED, Reason.SOURCE_UNREACHABLE, Reason.WORKER_LOST, Reason.OUT_OF_MEMORY})
+_WORKER_ENDS = frozenset(
+    {Reason.WORKER_LOST, Reason.WORKER_CRASHED, Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.OUT_OF_MEMORY}
+)
 _SOURCE_FAULTS = frozenset(
     {
         Reason.READ_FAILED,

@@ -15,6 +15,7 @@ class ActiveClock:
         self._started_s = now()
         self._paused_at_s: float | None = None
         self._paused_s = 0.0
+        self._stopped_s: float | None = None
 
     def pause(self) -> None:
         """Stop counting."""
@@ -27,10 +28,16 @@ class ActiveClock:
             self._paused_s += self._now() - self._paused_at_s
             self._paused_at_s = None
 
+    def stop(self) -> None:
+        """Count nothing more."""
+        if self._stopped_s is None:
+            self.resume()
+            self._stopped_s = self._now()
+
     @property
     def elapsed_s(self) -> float:
-        """All seconds since the start."""
-        return self._now() - self._started_s
+        """All seconds from the start to the stop, or until now."""
+        return (self._now() if self._stopped_s is None else self._stopped_s) - self._started_s
 
     @property
     def active_s(self) -> float:

@@ -73,6 +73,8 @@ class CommitLane:
         self._weight = 0
         self._committing = 0
         self._closed = False
+        self.ended = False
+        """Whether `run` has ended, so that nothing is taken any more."""
         self._failure: EngineError | None = None
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
@@ -138,13 +140,16 @@ class CommitLane:
         Raises:
             StorageError: When the case could not be written; everything that waited was not acknowledged.
         """
-        while True:
-            while not self._waiting:
-                if self._closed:
-                    return
-                self._arrived.clear()
-                await self._arrived.wait()
-            await self._commit_group(self._take_group())
+        try:
+            while True:
+                while not self._waiting:
+                    if self._closed:
+                        return
+                    self._arrived.clear()
+                    await self._arrived.wait()
+                await self._commit_group(self._take_group())
+        finally:
+            self.ended = True
 
     async def _commit_group(self, group: list[_Entry]) -> None:
         facts = [entry.fact for entry in group]
@@ -168,6 +173,8 @@ class CommitLane:
     def _append(self, entry: _Entry) -> None:
         if self._failure is not None:
             raise StorageError(self._failure.user_message) from self._failure
+        if self.ended:
+            raise RuntimeError("the commit lane has ended and takes nothing more")
         self._waiting.append(entry)
         self._weight += entry.weight
         self._arrived.set()

@@ -14,7 +14,6 @@ from engine.models.document import Posture
 from engine.models.facts import FieldValue, Noted
 from engine.models.flow import GateChange
 from engine.models.outcome import HoldCause, RunState
-from engine.models.run import Counts
 from engine.settings import Settings
 from engine.version import __version__
 
@@ -43,13 +42,9 @@ def run_started(
     )
 
 
-def enumerated(counts: Counts) -> Noted:
-    """Note that every source was looked through to its end, and what had been met until then."""
-    return Noted(
-        event="ENUMERATED",
-        fields={"documents": counts.documents.enumerated, "skipped": counts.skipped},
-        enumerated=True,
-    )
+def enumerated(sources: tuple[bytes, ...]) -> Noted:
+    """Note that sources were looked through to their end; the case fills in what was met in all."""
+    return Noted(event="ENUMERATED", sources=sources, enumerated=True)
 
 
 def gate_changed(change: GateChange) -> Noted:
@@ -63,9 +58,9 @@ def gate_changed(change: GateChange) -> Noted:
     )
 
 
-def released_before_the_run() -> Noted:
-    """Note that the user let go of a pause that an earlier run had left."""
-    return Noted(event="RELEASED", fields={"cause": HoldCause.USER.value, "queue_depth": 0}, paused=False)
+def paused(held: bool) -> Noted:  # noqa: FBT001  # it is the value that is noted
+    """Note that a run begins with another pause than the last one had left."""
+    return gate_changed(GateChange(cause=HoldCause.USER, held=held, at_s=0.0, queue_depth=0))
 
 
 def settings_changed(old: Settings, new: Settings) -> Iterator[Noted]:

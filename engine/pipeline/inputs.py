@@ -23,6 +23,8 @@ class Threads:
     """Lists the source's folders."""
     sampler: Executor
     """Reads memory figures."""
+    watcher: Executor
+    """Looks at sources that may not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class RunInputs:
     """None: nothing new is looked for, only what is pending is finished."""
     sources: tuple[bytes, ...]
     """What the source looks through: folders and files, absolute, as bytes."""
+    roots: tuple[bytes, ...]
+    """Folders below which the case's documents lie."""
     folder: Path
     """Where the case file lies."""
     settings: Settings

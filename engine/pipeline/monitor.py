@@ -22,6 +22,9 @@ from engine.settings import Settings
 SAMPLE_S = 0.25
 """Time between two samples: the charts are redrawn four to five times a second."""
 
+RELIEVE_S = 3.0
+"""Time between two requests for memory to be given back."""
+
 SMOOTHING_S = 3.0
 """Time constant of the exponentially smoothed throughput."""
 
@@ -39,6 +42,8 @@ class MonitorInputs:
     """Begins (True) or ends (False) a hold."""
     folder: Path
     """Where the case file lies."""
+    relieve: Callable[[], None]
+    """Asks for memory to be given back, every few seconds while the memory hold stands."""
 
 
 class Monitor:
@@ -70,6 +75,7 @@ class Monitor:
         self._usable_bytes = usable_memory_bytes()
         self._memory_hold = TwoLevelHold(lambda held: inputs.hold(HoldCause.MEMORY, held))
         self._disk_hold = TwoLevelHold(lambda held: inputs.hold(HoldCause.DISK, held))
+        self._relieved_s = -math.inf
         self._last_s = now()
         self._last_pages = 0
         self.memory = MemoryReading()
@@ -98,6 +104,10 @@ class Monitor:
             await asyncio.sleep(SAMPLE_S)
             lag_s = max(0.0, self._now() - due_s)
 
+    def finish(self) -> None:
+        """Take a last sample of a flow that has come to rest, so that the charts end as the run did."""
+        self._take(self.memory, None, 0.0)
+
     def _read(self, pids: Collection[int]) -> tuple[MemoryReading, int | None]:
         return self._tree.read(pids), free_bytes(self._inputs.folder)
 
@@ -111,6 +121,11 @@ class Monitor:
         settings = self._inputs.settings()
         self._memory_hold.judge_memory(memory.tree, self.budget_bytes, settings.memory)
         self._disk_hold.judge_disk(free, settings.disk)
+        if not self._memory_hold.held:
+            self._relieved_s = -math.inf
+        elif self._now() - self._relieved_s >= RELIEVE_S:
+            self._relieved_s = self._now()
+            self._inputs.relieve()
         now, pages = self._now(), self._inputs.pages_done()
         elapsed_s = max(1e-3, now - self._last_s)
         rate = (pages - self._last_pages) / elapsed_s

@@ -22,16 +22,14 @@ from engine.models.document import (
     document_label,
 )
 from engine.models.facts import DocumentFailed, DocumentProbed, PageRetried, ProbeDecision
+from engine.models.outcome import Reason
 from engine.pipeline.commits import CommitLane
-from engine.pipeline.retry import ENDS_WORKERS, RetryPolicy
+from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler, page_ranges
 from engine.pipeline.seams import CaseStore, Extractor
 
 PAGES_A_READ = 10_000
 """Page numbers of a resumed document read from the case at a time."""
-
-RETRY_ROOM = 1000
-"""Documents that may wait for another try before no further ones are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,8 @@ class ProbeHooks:
     """The monotonic clock."""
     on_settled: Callable[[], None]
     """Told each time that a document left the prober."""
+    source_is_away: Callable[[Reason, bytes], Awaitable[bool]]
+    """Tells whether a document (by its path) failed for a reason because its source is away."""
 
 
 class Prober:
@@ -101,7 +101,6 @@ class Prober:
         self._numbers = count()
         self._probing = 0
         self._changed = asyncio.Event()
-        self._room = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<Prober in_hand={len(self._in_hand)} probing={self._probing} retries={len(self._retries)}>"
@@ -127,9 +126,6 @@ class Prober:
             document: What to look into.
             resumed: Whether an earlier run has already opened it, so that some of its pages may be done.
         """
-        while len(self._retries) >= RETRY_ROOM:
-            self._room.clear()
-            await self._room.wait()
         await self._scheduler.reserve()
         self._in_hand.add(document.doc_id)
         self._waiting.append(_Item(document, resumed))
@@ -163,7 +159,6 @@ class Prober:
         if self._waiting:
             return self._waiting.popleft()
         if self._retries and self._retries[0].ready_s <= self._hooks.now():
-            self._room.set()
             return heapq.heappop(self._retries).item
         return None
 
@@ -198,14 +193,19 @@ class Prober:
 
     async def _failed(self, item: _Item, failure: Failure) -> None:
         doc_id = item.document.doc_id
-        delay_s = self._policy.delay_s(failure.reason, item.attempt, lost=failure.reason in ENDS_WORKERS)
+        if await self._hooks.source_is_away(failure.reason, item.document.location):
+            self._again(item, 0.0)  # as soon as the source is back; it was no try
+            return
+        delay_s = self._policy.delay_s(failure.reason, item.attempt, lost=failure.reason.ends_worker)
         if delay_s is None:
             await self._commits.put(DocumentFailed(doc_id=doc_id, failure=failure, attempt=item.attempt))
             self._settle()
             return
         await self._commits.put(PageRetried(doc_id=doc_id, page=None, failure=failure, attempt=item.attempt))
-        again = replace(item, attempt=item.attempt + 1)
-        heapq.heappush(self._retries, _Retry(self._hooks.now() + delay_s, next(self._numbers), again))
+        self._again(replace(item, attempt=item.attempt + 1), delay_s)
+
+    def _again(self, item: _Item, delay_s: float) -> None:
+        heapq.heappush(self._retries, _Retry(self._hooks.now() + delay_s, next(self._numbers), item))
         self._changed.set()
 
     def _decided(self, decision: ProbeDecision, item: _Item, probe: Probe) -> None:

@@ -9,17 +9,6 @@ from dataclasses import dataclass
 
 from engine.models.outcome import FailureClass, Reason
 
-ENDS_WORKERS = frozenset(
-    {
-        Reason.WORKER_LOST,
-        Reason.WORKER_CRASHED,
-        Reason.TIME_LIMIT,
-        Reason.MEMORY_LIMIT,
-        Reason.OUT_OF_MEMORY,
-    }
-)
-"""Reasons that end, or would have ended, the worker that meets them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -49,7 +38,7 @@ class RetryPolicy:
             return 0.0 if attempt < self.killer_attempts else None
         if reason.failure_class is not FailureClass.TRANSIENT:
             return None
-        attempts = self.killer_attempts if reason in ENDS_WORKERS else self.transient_attempts
+        attempts = self.killer_attempts if reason.ends_worker else self.transient_attempts
         if attempt >= attempts:
             return None
         ceiling = min(self.max_delay_s, self.first_delay_s * 2.0 ** (attempt - 1))

@@ -19,10 +19,10 @@ from engine.flow.permits import Permits
 from engine.flow.queue import BoundedQueue
 from engine.flow.stage import Stage
 from engine.models.document import Posture, Span, SpanReport
-from engine.models.facts import DocumentFailed, Fact, PageRetried, PagesDone, Receipt
+from engine.models.facts import DocumentFailed, Fact, PagesDone, Receipt
 from engine.models.flow import GateChange, StageStatistics
-from engine.models.outcome import HoldCause, Reason, RunState
-from engine.models.run import RunSummary, Snapshot
+from engine.models.outcome import HoldCause, RunState
+from engine.models.run import Counts, RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.activity import ActiveClock
 from engine.pipeline.commits import CommitLane
@@ -63,9 +63,13 @@ class Run:
         self._stopping = False
         self._ended: RunState | None = None
         self._error = ""
+        self._lasting_error = ""
         self._ending = asyncio.Event()
+        self._begun = False
         self._work_task: asyncio.Task[None] | None = None
         self._build()
+        if inputs.paused:
+            self.pause()
 
     def _build(self) -> None:
         inputs, flow = self._inputs, self.settings.flow
@@ -85,10 +89,17 @@ class Run:
         )
         self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
         self._commits = CommitLane(inputs.store, inputs.threads.writer, on_receipt=self._committed)
+        self._sources = SourceWatch(
+            inputs.roots, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.watcher
+        )
         policy = RetryPolicy(random=inputs.random, killer_attempts=self.settings.worker.max_attempts)
         self._scheduler = SpanScheduler(now=self._now, span_pages=lambda: self.settings.flow.effective_span)
         self._lane = TextLane(
-            commits=self._commits, scheduler=self._scheduler, policy=policy, give_back=self._stage.complete
+            commits=self._commits,
+            scheduler=self._scheduler,
+            policy=policy,
+            give_back=self._stage.complete,
+            source_is_away=self._sources.is_to_blame,
         )
         self._prober = Prober(
             extractor=inputs.extractor,
@@ -102,10 +113,8 @@ class Run:
                 concurrency=lambda: self.settings.flow.workers,
                 now=self._now,
                 on_settled=self._end_when_done,
+                source_is_away=self._sources.is_to_blame,
             ),
-        )
-        self._sources = SourceWatch(
-            inputs.sources, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.sampler
         )
         self._feeder = Feeder(inputs.store, inputs.threads.reader, self._prober)
         self._enumerator: Enumerator | None = None
@@ -121,6 +130,7 @@ class Run:
                 settings=lambda: self.settings,
                 hold=self._set_hold,
                 folder=inputs.folder,
+                relieve=self._relieve,
             ),
             self.metrics,
             self._clock,
@@ -213,35 +223,62 @@ class Run:
         except* EngineError as group:
             self._error = _first(group).user_message
         finally:
+            self._clock.stop()
+            self._ended = RunState.FINISHED if self._finished else RunState.INCOMPLETE
             await self._inputs.extractor.close()
-        self._ended = RunState.FINISHED if self._finished else RunState.INCOMPLETE
         return self._summary()
 
+    async def record(self, fact: Fact) -> Receipt | None:
+        """Have something committed in its turn that is not the run's own; None when the run takes nothing more.
+
+        Raises:
+            StorageError: When it could not be written.
+        """
+        return None if self._commits.ended else await self._commits.commit(fact)
+
     async def _execute(self) -> None:
+        self._error = _FAULT  # unless what follows comes to its end
         try:
-            self._posture = await self._inputs.extractor.start()
-            await self._begin()
-            async with asyncio.TaskGroup() as tasks:
-                self._work_task = tasks.create_task(self._work(), name="work")
+            posture = await self._start_workers()
+            await self._begin(posture)
+            if not self._stopping:
+                async with asyncio.TaskGroup() as tasks:
+                    self._work_task = tasks.create_task(self._work(), name="work")
+            self._error = self._lasting_error
         except* EngineError as group:
             self._error = _first(group).user_message
-        if not self._commits.failed:
-            await self._finish()
+        finally:
+            if not self._commits.failed:
+                if not self._begun:
+                    await self._begin(None)
+                await self._finish()
 
-    async def _begin(self) -> None:
-        assert self._posture is not None  # noqa: S101  # set by the only caller
+    async def _start_workers(self) -> Posture | None:
+        """Start the workers, unless the run is stopped before they are there."""
+        async with asyncio.TaskGroup() as tasks:
+            starting = tasks.create_task(self._inputs.extractor.start(), name="start-workers")
+            stopping = tasks.create_task(self._ending.wait(), name="stop-before-the-start")
+            await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+            starting.cancel()
+            stopping.cancel()
+        return None if starting.cancelled() else starting.result()
+
+    async def _begin(self, posture: Posture | None) -> None:
+        """Record that the run began; what was asked for before that (a pause, other settings) is in effect already."""
+        self._posture = posture
         started = evidence.run_started(
             self.settings,
-            self._posture,
+            posture or _NOT_STARTED,
             sources=self._inputs.sources,
             operator=self._inputs.operator,
             resumed=self._inputs.resumed,
         )
-        await self._commits.commit(started)
-        if self._inputs.paused:
-            self.pause()
-        elif self._inputs.was_paused:
-            self._note(evidence.released_before_the_run())
+        self._begun = True
+        self._commits.note(started)
+        held = self._is_held_by(HoldCause.USER)
+        if held != self._inputs.was_paused:
+            self._commits.note(evidence.paused(held))
+        await self._sources.begin()
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -263,6 +300,7 @@ class Run:
             await asyncio.wait([*producers, admission])
             self._stage.close()
             await self._drain(lane)
+            self._monitor.finish()
             for watch in watches:
                 watch.cancel()
 
@@ -276,11 +314,7 @@ class Run:
     async def _finish(self) -> None:
         state = RunState.FINISHED if self._finished else RunState.INCOMPLETE
         if state is RunState.INCOMPLETE and not self._stopping and not self._error:
-            self._error = (
-                f"{self.counts.pages.pending:,} pages of {self.counts.documents.pending:,} documents have no terminal "
-                "record although nothing is left to do. This is a fault in the program; please report it. Resume "
-                "the case to try these pages again."
-            )
+            self._error = _unfinished(self.counts)
         await self._commits.commit(evidence.reconciled())
         await self._commits.commit(evidence.run_ended(state, elapsed_s=self._clock.elapsed_s))
 
@@ -293,7 +327,7 @@ class Run:
             await self._enumerator.run()
             if self._stopping:
                 return  # it may have been cut short: the case does not know all files yet
-            await self._commits.commit(evidence.enumerated(self.counts))
+            await self._commits.commit(evidence.enumerated(self._inputs.sources))
         self._enumerating = False
         self._feeder.wake()
 
@@ -319,9 +353,6 @@ class Run:
             if isinstance(fact, PagesDone):
                 self._pages_done += len(fact.results)
                 self._stage.complete(len(fact.results))
-            elif isinstance(fact, PageRetried):
-                if fact.failure.reason is Reason.SOURCE_UNREACHABLE:
-                    self._sources.report_unreachable()
             elif isinstance(fact, DocumentFailed):
                 self._prober.failure_committed(fact.doc_id)
         if receipt.new_pending:
@@ -360,8 +391,17 @@ class Run:
         self._note(evidence.gate_changed(change))
 
     def _note(self, fact: Fact) -> None:
-        if not self._commits.failed:
+        """Record something, unless the run has not begun (then `_begin` does) or nothing is taken any more."""
+        if self._begun and not self._commits.failed and not self._commits.ended:
             self._commits.note(fact)
+
+    def _relieve(self) -> None:
+        """Have memory given back; where nothing is left to give and nothing in flight, the budget is too small."""
+        if self._in_flight or self._prober.probing:
+            return
+        if not self._inputs.extractor.relieve() and not self._stopping:
+            self._lasting_error = _BUDGET_TOO_SMALL
+            self.stop()
 
     def _summary(self) -> RunSummary:
         statistics: StageStatistics = self._stage.statistics()
@@ -378,6 +418,32 @@ class Run:
             already_done_documents=self._already_done,
             error=self._error,
         )
+
+
+_NOT_STARTED = Posture(limits=(), sandbox="no worker was started", parser="none")
+
+_FAULT = (
+    "The run ended because of a fault in the program; please report it. Everything acknowledged before it is kept, "
+    "and the case can be resumed."
+)
+
+_BUDGET_TOO_SMALL = (
+    "The memory budget does not even carry the program and idle workers, so that nothing could go on. Set a larger "
+    "budget or fewer workers, then resume."
+)
+
+
+def _unfinished(counts: Counts) -> str:
+    if counts.unfinished_sources:
+        return (
+            f"{counts.unfinished_sources} of the folders and files that were asked for earlier cannot be found, so "
+            "that it is not known what is in them. Connect them again and resume. Everything else is accounted for."
+        )
+    return (
+        f"{counts.pages.pending:,} pages of {counts.documents.pending:,} documents have no terminal record although "
+        "nothing is left to do. This is a fault in the program; please report it. Resume the case to try these pages "
+        "again."
+    )
 
 
 def _first(group: BaseExceptionGroup[EngineError]) -> EngineError:

@@ -66,6 +66,10 @@ class Extractor(Protocol):
         """Take over other limits, the number of workers included, from the next task on."""
         ...
 
+    def relieve(self) -> bool:
+        """Give memory back where nothing is being worked on; return whether anything was left to give back."""
+        ...
+
     def views(self) -> tuple[WorkerView, ...]:
         """Return what each worker is doing now."""
         ...

@@ -4,12 +4,12 @@ Covers which results are final and which are tried again. Permits of final pages
 of pages to be tried again at once, since they have to be admitted anew, behind fresh work.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from engine.models.document import LostPage, PageResult, Span, SpanReport
 from engine.models.facts import PageRetried, PagesDone
-from engine.models.outcome import Method, Outcome
+from engine.models.outcome import Method, Outcome, Reason
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler, page_ranges
@@ -23,6 +23,7 @@ class TextLane:
         scheduler: Takes spans to try again.
         policy: Which failures to try again.
         give_back: Gives back the permits of that many pages.
+        source_is_away: Tells whether a document (by its path) failed for a reason because its source is away.
     """
 
     def __init__(
@@ -32,11 +33,13 @@ class TextLane:
         scheduler: SpanScheduler,
         policy: RetryPolicy,
         give_back: Callable[[int], None],
+        source_is_away: Callable[[Reason, bytes], Awaitable[bool]],
     ) -> None:
         self._commits = commits
         self._scheduler = scheduler
         self._policy = policy
         self._give_back = give_back
+        self._source_is_away = source_is_away
 
     async def deliver(self, span: Span, report: SpanReport) -> None:
         """Commit what is final and schedule what is not.
@@ -47,6 +50,11 @@ class TextLane:
         doc_id = span.document.doc_id
         final: list[PageResult] = []
         for result in report.results:
+            failure = result.failure
+            if failure is not None and await self._source_is_away(failure.reason, span.document.location):
+                # It is tried again as soon as the source is back, and this was no try.
+                self._again(span, range(result.page, result.page + 1), 0.0, attempt=result.attempt)
+                continue
             delay_s = self._delay_s(result)
             if delay_s is None:
                 final.append(result)

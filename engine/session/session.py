@@ -18,7 +18,7 @@ from engine.case.export import export_audit
 from engine.case.reader import CaseReader
 from engine.case.texts import export_text
 from engine.case.verify import verify_file
-from engine.errors import CaseError
+from engine.errors import CaseError, EngineError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
 from engine.machine import usable_memory_bytes
@@ -77,9 +77,14 @@ class Session:
         self._paused = self._info.paused
         self._reader: CaseReader | None = None
         self._threads = {
-            name: ThreadPoolExecutor(1, f"case-{name}") for name in ("writer", "reader", "lister", "sampler")
+            name: ThreadPoolExecutor(1, f"case-{name}") for name in ("writer", "reader", "lister", "sampler", "watcher")
         }
         self._run: Run | None = None
+        """The run that is going on, or the last one."""
+        self._current: Run | None = None
+        """The run that is going on."""
+        self._exporting = 0
+        self._exported = asyncio.Event()
         self._last: RunSummary | None = None
         self._idle_metrics = Metrics(started_at_s=parts.clock.monotonic())
         self._ended = asyncio.Event()
@@ -146,22 +151,30 @@ class Session:
             CaseError: When the case is read-only, or a run is going on.
         """
         self._check_runnable()
-        wanted = self._sources_of(sources)
         self._ended.clear()
         self._stop_asked = None
         try:
-            # Looking at a source touches its disk, which may be a share that does not answer.
-            source = await self._on("lister", lambda: self._parts.source(wanted) if wanted else None)
-        except BaseException:
-            self._ended.set()
-            raise
-        self._run = Run(
+            run = await self._prepare(tuple(path.absolute() for path in sources))
+            self._run = self._current = run
+            if self._stop_asked is not None:
+                self._stop_asked(run)
+            self._last = await run.execute()
+            return self._last
+        finally:
+            await self._settle()
+
+    async def _prepare(self, given: tuple[Path, ...]) -> Run:
+        # Looking at a source touches its disk, which may be a share that does not answer.
+        wanted, roots = await self._on("lister", lambda: self._usable_sources(given))
+        source = await self._on("lister", lambda: self._parts.source(wanted)) if wanted else None
+        return Run(
             RunInputs(
                 store=self._case,
                 threads=Threads(**self._threads),
                 extractor=self._parts.extractor(self._settings),
                 source=source,
                 sources=tuple(map(os.fsencode, wanted)),
+                roots=tuple(dict.fromkeys([*self._info.roots, *roots])),
                 folder=self._info.path.absolute().parent,
                 settings=self._settings,
                 counts=self._counts,
@@ -173,25 +186,18 @@ class Session:
                 random=self._parts.random,
             )
         )
-        try:
-            if self._stop_asked is not None:
-                self._stop_asked(self._run)
-            self._last = await self._run.execute()
-            return self._last
-        finally:
-            self._settle(self._run)
 
     def pause(self) -> None:
         """Hold admission at once; the pause lasts until `resume`, over a restart of the program too."""
         self._paused = True
-        if self._run is not None:
-            self._run.pause()
+        if self._current is not None:
+            self._current.pause()
 
     def resume(self) -> None:
         """Let go of the pause."""
         self._paused = False
-        if self._run is not None:
-            self._run.resume()
+        if self._current is not None:
+            self._current.resume()
 
     def stop(self) -> None:
         """Admit nothing more, drain, commit, and leave a case that can be resumed."""
@@ -202,9 +208,12 @@ class Session:
         self._ask(Run.cancel)
 
     def apply(self, settings: Settings) -> None:
-        """Take over other settings, at once where a run is going on; each change is an audit record."""
-        if self._run is not None:
-            self._run.apply(settings)
+        """Take over other settings: at once where a run is going on, with an audit record of each change.
+
+        Between runs nothing is recorded: the next run begins with a record of all its settings.
+        """
+        if self._current is not None:
+            self._current.apply(settings)
         self._settings = settings
 
     async def document_rows(self, first: int, limit: int) -> Sequence[DocumentRow]:
@@ -238,9 +247,9 @@ class Session:
                 records, head = export_audit(reader, out)
             return ExportReport(path=out, records=records, head=head, verified=verify_file(out, expect_head=head))
 
-        report = await asyncio.get_running_loop().run_in_executor(None, export)
-        await self._note(evidence.exported("audit", records=report.records, head=report.head))
-        return report
+        return await self._export(
+            export, lambda report: evidence.exported("audit", records=report.records, head=report.head)
+        )
 
     async def export_text(self, folder: Path) -> TextReport:
         """Write the texts to a folder, one file per document; the export is itself recorded.
@@ -254,9 +263,21 @@ class Session:
             with self._case.reader() as reader:
                 return export_text(reader, folder)
 
-        report = await asyncio.get_running_loop().run_in_executor(None, export)
-        await self._note(evidence.exported("text", records=report.pages))
-        return report
+        return await self._export(export, lambda report: evidence.exported("text", records=report.pages))
+
+    async def _export(self, export: Callable[[], T], record: Callable[[T], Noted]) -> T:
+        """Export beside whatever is going on, and record it; the case stays open until that is done."""
+        if self._closed:
+            raise CaseError(_CLOSED)
+        self._exporting += 1
+        self._exported.clear()
+        try:
+            report = await asyncio.get_running_loop().run_in_executor(None, export)
+            await self._note(record(report))
+            return report
+        finally:
+            self._exporting -= 1
+            self._exported.set()
 
     async def close(self) -> None:
         """Stop the run if there is one, wait for its end, and close the case."""
@@ -265,38 +286,60 @@ class Session:
         self._closed = True
         self.stop()
         await self._ended.wait()
-        await self._on("reader", self._close_reader)
-        await self._on("writer", self._case.close)
-        for executor in self._threads.values():
-            executor.shutdown()
+        while self._exporting:
+            await self._exported.wait()
+        try:
+            await self._on("reader", self._close_reader)
+            await self._on("writer", self._case.close)
+        finally:
+            # These two are idle now. The others may be stuck in a disk that does not answer: they are left to it.
+            for name, executor in self._threads.items():
+                executor.shutdown(wait=name in {"writer", "reader"}, cancel_futures=True)
 
     def _ask(self, stop: Callable[[Run], None]) -> None:
         """Have a run stopped, one that is just being prepared too."""
         self._stop_asked = stop
-        if self._run is not None:
-            stop(self._run)
+        if self._current is not None:
+            stop(self._current)
 
-    def _settle(self, run: Run) -> None:
-        self._counts = run.counts
-        self._settings = run.settings
-        self._info = self._case.info()
-        self._ended.set()
+    async def _settle(self) -> None:
+        """Leave a run behind, whatever ended it, so that another one can begin and the case can be closed."""
+        run, self._current = self._current, None
+        if run is not None:
+            self._counts, self._settings = run.counts, run.settings
+        try:
+            self._info = await self._on("reader", self._case.info)
+        except EngineError:
+            return  # what was known stays; whatever is wrong with the file is said when it is used
+        finally:
+            self._ended.set()
 
     def _check_runnable(self) -> None:
         if not self._ended.is_set():
             raise CaseError("A run of this case is already going on. Stop it, or wait for its end.")
         if self._closed:
-            raise CaseError("This case has been closed. Open it again to go on with it.")
+            raise CaseError(_CLOSED)
         if self._info.read_only:
             raise CaseError(f"This case is open read-only, so that nothing can be run in it. {self._info.note}".strip())
 
-    def _sources_of(self, sources: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the sources to look through: those given, and those that no run has looked through wholly."""
-        unfinished = (Path(os.fsdecode(path)) for path in self._info.unfinished_sources)
-        return tuple(dict.fromkeys([*(path.absolute() for path in sources), *unfinished]))
+    def _usable_sources(self, given: tuple[Path, ...]) -> tuple[tuple[Path, ...], tuple[bytes, ...]]:
+        """Return what to look through: the sources given, and those that no run has looked through wholly; their roots.
+
+        One of the latter that is not there is left for another run, which the counts show; blocking.
+
+        Raises:
+            SourceError: When a given one cannot be used.
+        """
+        if given:
+            self._parts.source(given)
+        left = (Path(os.fsdecode(path)) for path in self._info.unfinished_sources)
+        wanted = tuple(dict.fromkeys([*given, *(path for path in left if path.exists())]))
+        return wanted, tuple(os.fsencode(_folder_of(path)) for path in wanted)
 
     async def _note(self, fact: Noted) -> None:
         if self._info.read_only:
+            return
+        if self._current is not None and await self._current.record(fact) is not None:
             return
         receipt = await self._on("writer", lambda: self._case.commit([fact]))
         self._counts = receipt.counts
@@ -304,6 +347,9 @@ class Session:
             self._run.counts = receipt.counts
 
     async def _read(self, ask: Callable[[CaseReader], T]) -> T:
+        if self._closed:
+            raise CaseError(_CLOSED)
+
         def answer() -> T:
             if self._reader is None:
                 self._reader = self._case.reader()
@@ -317,6 +363,15 @@ class Session:
 
     async def _on(self, thread: str, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads[thread], call)
+
+
+_CLOSED = "This case has been closed. Open it again to go on with it."
+
+
+def _folder_of(source: Path) -> Path:
+    """Return the folder below which a source's documents lie; blocking."""
+    real = source.resolve()
+    return real if real.is_dir() else real.parent
 
 
 def _idle_stage(settings: Settings) -> StageStatistics:

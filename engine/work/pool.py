@@ -130,6 +130,13 @@ class WorkerPool:
             self._fill()
             self._serve()
 
+    def relieve(self) -> bool:
+        """Replace idle workers by fresh ones, which hold less memory; return whether there were any to replace."""
+        used = [worker for worker in self._roster.idle if not worker.fresh]
+        for worker in used:
+            self._let_go(worker)
+        return bool(used) or any(worker.state is not WorkerState.IDLE for worker in self._roster.workers.values())
+
     def views(self) -> tuple[WorkerView, ...]:
         """Return what each worker is doing now, by number."""
         workers = self._roster.workers

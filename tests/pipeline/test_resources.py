@@ -118,15 +118,69 @@ async def test_a_source_that_is_away_holds_and_goes_on_when_it_is_back(tmp_path:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a path below a file is refused differently elsewhere")
-async def test_the_watch_lets_go_only_when_every_source_answers(tmp_path: Path) -> None:
-    """A source that is gone for good does not hold for ever; one that does not answer does."""
-    (tmp_path / "file").touch()
-    loop_away = os.fsencode(tmp_path / ("x" * 300))  # the system refuses to look at such a name
+async def test_a_drive_that_was_unplugged_is_told_from_a_file_that_is_gone(tmp_path: Path) -> None:
+    """A folder that was there at the start is waited for; one that was not, or one file that went away, is not."""
+    drive, gone = tmp_path / "drive", tmp_path / "gone"
+    drive.mkdir()
     changes: list[bool] = []
     with ThreadPoolExecutor(1) as thread:
-        watch = SourceWatch([os.fsencode(tmp_path / "gone"), loop_away], changes.append, thread)
-        assert not watch._all_there()
-        watch.report_unreachable()
-        watch.report_unreachable()
+        watch = SourceWatch([os.fsencode(gone), os.fsencode(drive)], changes.append, thread)
+        await watch.begin()
+        assert not await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf"))
+        assert not await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(gone / "a.pdf"))
+        drive.rename(tmp_path / "unplugged")
+        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf"))
+        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "b.pdf"))
+        assert not await watch.is_to_blame(Reason.SOURCE_UNREADABLE, os.fsencode(drive / "c.pdf"))
+        drive.mkdir()  # an empty mount point is not the drive
+        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "d.pdf"))
         assert changes == [True]
-        assert SourceWatch([os.fsencode(tmp_path / "gone")], changes.append, thread)._all_there()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")
+async def test_an_unplugged_drive_costs_no_document(tmp_path: Path) -> None:
+    """Documents that vanish with their folder wait until it is back, and none becomes a dead letter."""
+    folder = write_documents(tmp_path / "in", [4] * 40)
+    extractor = ScriptedExtractor()
+
+    def probe(document: DocumentRef) -> Failure | None:
+        if document.doc_id == 11 and extractor.probes[11] == 1:
+            folder.rename(tmp_path / "unplugged")
+        there = Path(os.fsdecode(document.location)).exists()
+        return None if there else Failure(reason=Reason.SOURCE_VANISHED, code=2)
+
+    extractor._probe = probe
+    async with (
+        open_run(tmp_path / "c.sluice", folder, extractor, small_flow()) as run,
+        asyncio.TaskGroup() as tasks,
+    ):
+        running = tasks.create_task(run.execute())
+        while not any(hold.cause is HoldCause.UPSTREAM for hold in run.snapshot().stage.holds):
+            await asyncio.sleep(0.01)
+        (tmp_path / "unplugged").rename(folder)
+        summary = await running
+    assert summary.state is RunState.FINISHED
+    assert summary.counts.documents.extracted == 40
+    assert summary.counts.reasons == {}
+
+
+async def test_a_document_lost_to_its_source_is_tried_again_when_it_is_met_again(tmp_path: Path) -> None:
+    """What could not be read in one run is a new version in the next, although its size and time are the same."""
+    folder = write_documents(tmp_path / "in", [4])
+    blind = ScriptedExtractor(probe=lambda _document: Failure(reason=Reason.SOURCE_UNREADABLE, code=13))
+    first = await run_once(tmp_path / "c.sluice", folder, blind, small_flow())
+    assert first.counts.documents.dead_letter == 1
+    second = await run_once(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow())
+    assert second.counts.documents.extracted == 1
+    assert second.counts.reconciled
+
+
+async def test_a_budget_that_cannot_be_kept_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    """Held for memory with nothing in flight and nothing to give back, a run does not wait for ever."""
+    folder = write_documents(tmp_path / "in", [40] * 6)
+    tight = replace(small_flow(), memory=MemoryBudget(budget_bytes=64 * MIB, hold_percent=2, release_percent=1))
+    extractor = ScriptedExtractor()
+    extractor.relieve = lambda: False  # type: ignore[method-assign]  # this one has nothing left to give
+    summary = await run_once(tmp_path / "c.sluice", folder, extractor, tight)
+    assert summary.state is RunState.INCOMPLETE
+    assert "larger budget" in summary.error

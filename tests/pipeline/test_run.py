@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.case.casefile import CaseFile
-from engine.errors import StorageError
-from engine.models.document import DocumentRef, Failure, PageResult, Span
+from engine.errors import StorageError, WorkerStartError
+from engine.models.document import DocumentRef, Failure, PageResult, Posture, Span
 from engine.models.facts import Fact, PagesDone, Receipt
 from engine.models.outcome import HoldCause, Outcome, Reason, RunState
 from engine.models.run import Tally
@@ -389,3 +389,91 @@ async def test_text_of_every_page_is_stored(tmp_path: Path) -> None:
             assert text is not None
             assert text.startswith(f"page {page} of ")
     assert {outcome for _, _, outcome, _ in golden_set(tmp_path / "c.sluice")} == {Outcome.EXTRACTED.value}
+
+
+class NoWorkers(ScriptedExtractor):
+    """Workers that cannot be started."""
+
+    async def start(self) -> Posture:
+        """Fail."""
+        raise WorkerStartError("Worker processes cannot be started.")
+
+
+async def test_a_failed_start_of_workers_leaves_a_case_that_knows_its_sources(tmp_path: Path) -> None:
+    """The run is recorded with its sources, so that a resume looks through them instead of finding nothing to do."""
+    folder = write_documents(tmp_path / "in", [3])
+    summary = await run_once(tmp_path / "c.sluice", folder, NoWorkers(), small_flow())
+    assert summary.state is RunState.INCOMPLETE
+    assert summary.error == "Worker processes cannot be started."
+    assert summary.counts.unfinished_sources == 1
+    assert not summary.counts.reconciled
+    assert records_of(tmp_path / "c.sluice")[0]["event"] == "RUN_STARTED"
+    assert (
+        await run_once(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow())
+    ).counts.pages.extracted == 3
+
+
+async def test_a_stop_does_not_wait_for_workers_to_start(tmp_path: Path) -> None:
+    """Whoever stops before the workers are there gets an ended run at once."""
+    folder = write_documents(tmp_path / "in", [3])
+
+    class Starting(ScriptedExtractor):
+        async def start(self) -> Posture:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async with open_run(tmp_path / "c.sluice", folder, Starting(), small_flow()) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        await asyncio.sleep(0.01)
+        run.stop()
+        assert (await running).state is RunState.INCOMPLETE
+
+
+async def test_a_pause_while_workers_start_is_recorded_after_the_start_and_lasts(tmp_path: Path) -> None:
+    """Nothing is recorded before the run's own start, and what was pressed last is what the case keeps."""
+    folder = write_documents(tmp_path / "in", [40])
+    go = asyncio.Event()
+
+    class Slow(ScriptedExtractor):
+        async def start(self) -> Posture:
+            await go.wait()
+            return await super().start()
+
+    async with open_run(tmp_path / "c.sluice", folder, Slow(), small_flow()) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        await asyncio.sleep(0.01)
+        run.pause()
+        run.resume()
+        run.pause()
+        go.set()
+        while not run.counts.audit_records:
+            await asyncio.sleep(0.01)
+        run.stop()
+        await running
+    records = records_of(tmp_path / "c.sluice")
+    assert [record["event"] for record in records][:2] == ["RUN_STARTED", "HELD"]
+    with CaseFile.open(tmp_path / "c.sluice") as case:
+        assert case.info().paused
+
+
+async def test_a_fault_of_the_program_ends_the_run_as_incomplete_and_is_raised(tmp_path: Path) -> None:
+    """An error that nobody foresaw leaves an ended run with its records, not one that seems to go on."""
+    folder = write_documents(tmp_path / "in", [40])
+
+    async def fail(_span: Span) -> None:
+        raise ZeroDivisionError
+
+    async with open_run(tmp_path / "c.sluice", folder, ScriptedExtractor(work=fail), small_flow()) as run:
+        with pytest.raises(ExceptionGroup):
+            await run.execute()
+        assert run.state is RunState.INCOMPLETE
+        assert "fault in the program" in run.snapshot().error
+    assert [r["event"] for r in records_of(tmp_path / "c.sluice")][-2:] == ["RUN_ENDED", "CHECKPOINT"]
+
+
+async def test_the_record_of_the_enumeration_states_what_was_met(tmp_path: Path) -> None:
+    """The case fills in its own count, whatever was still on its way when the last folder was listed."""
+    folder = write_documents(tmp_path / "in", [1] * 700)
+    await run_once(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow())
+    [enumerated] = [r for r in records_of(tmp_path / "c.sluice") if r["event"] == "ENUMERATED"]
+    assert enumerated["documents"] == 700

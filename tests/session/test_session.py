@@ -11,6 +11,7 @@ import pytest
 
 from engine import (
     CaseError,
+    CaseInfo,
     CaseInUseError,
     Directories,
     FlowLimits,
@@ -197,4 +198,77 @@ async def test_an_idle_session_answers_what_there_is(tmp_path: Path) -> None:
     assert report.records == 0
     header = json.loads((tmp_path / "audit.jsonl").read_bytes().splitlines()[0])
     assert header["request_id"] == "r"
+    await session.close()
+
+
+async def test_a_source_that_went_away_does_not_block_the_case(tmp_path: Path) -> None:
+    """Another folder can be run, and the end says that something asked for earlier is missing."""
+    first, second = small_batch(tmp_path / "first"), small_batch(tmp_path / "second")
+    (second / "a.pdf").unlink()
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(session.run([first]))
+            await asyncio.sleep(0)
+            session.stop()
+        assert session.info.unfinished_sources == (os.fsencode(first),)
+        first.rename(tmp_path / "unplugged")
+        summary = await session.run([second])
+        assert summary.state is RunState.INCOMPLETE
+        assert "1 of the folders and files that were asked for earlier" in summary.error
+        assert summary.counts.documents.terminal == 6
+        (tmp_path / "unplugged").rename(first)
+        assert (await session.run()).state is RunState.FINISHED
+    finally:
+        await session.close()
+
+
+async def test_an_export_that_is_under_way_is_recorded_before_the_case_closes(tmp_path: Path) -> None:
+    """Closing waits for the export and its record; a later export is refused with a sentence."""
+    case = tmp_path / "case.sluice"
+    session = await open_case(case, request_id="r", settings=quick(), directories=directories(tmp_path))
+    async with asyncio.TaskGroup() as tasks:
+        exporting = tasks.create_task(session.export_audit(tmp_path / "audit.jsonl"))
+        await asyncio.sleep(0)
+        await session.close()
+    assert exporting.result().verified.ok
+    assert [r["event"] for r in records_of(case)] == ["EXPORTED"]
+    with pytest.raises(CaseError, match="closed"):
+        await session.export_audit(tmp_path / "again.jsonl")
+    with pytest.raises(CaseError, match="closed"):
+        await session.document_rows(1, 10)
+
+
+async def test_an_export_during_a_run_keeps_the_counts(tmp_path: Path) -> None:
+    """The record of an export goes through the run's own lane, so that no older count can overwrite a newer one."""
+    folder = tmp_path / "in"
+    pdfs.batch(folder, documents=20, pages_each=4)
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(session.run([folder]))
+        while not session.snapshot().counts.pages.extracted:
+            await asyncio.sleep(0.01)
+        report = await session.export_audit(tmp_path / "audit.jsonl")
+        assert report.verified.ok
+    assert running.result().counts.pages == Tally(enumerated=80, extracted=80)
+    assert session.snapshot().counts == running.result().counts
+    await session.close()
+
+
+async def test_a_case_whose_file_cannot_be_read_at_the_end_can_still_be_closed(tmp_path: Path) -> None:
+    """Whatever is wrong with the file when a run ends, the session is not stuck."""
+    folder = small_batch(tmp_path / "in")
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+
+    def fail() -> CaseInfo:
+        raise CaseError("The case file cannot be read.")
+
+    session._case.info = fail  # type: ignore[method-assign]  # a disk that fails at this moment
+    assert (await session.run([folder])).state is RunState.FINISHED
     await session.close()

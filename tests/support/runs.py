@@ -59,7 +59,9 @@ async def open_run(
     """
     new = CaseFile.is_new(case_path)
     case = CaseFile.create(case_path, request_id="request-1") if new else CaseFile.open(case_path)
-    threads = {name: ThreadPoolExecutor(1, f"test-{name}") for name in ("writer", "reader", "lister", "sampler")}
+    threads = {
+        name: ThreadPoolExecutor(1, f"test-{name}") for name in ("writer", "reader", "lister", "sampler", "watcher")
+    }
     try:
         yield Run(
             RunInputs(
@@ -68,6 +70,7 @@ async def open_run(
                 extractor=extractor,
                 source=None if folder is None else FolderSource([folder]),
                 sources=() if folder is None else (bytes(folder),),
+                roots=case.info().roots if folder is None else (bytes(folder),),
                 folder=case_path.parent,
                 settings=settings,
                 counts=case.counts(),

@@ -113,6 +113,10 @@ class ScriptedExtractor:
         """Remember other settings."""
         self.applied.append(settings)
 
+    def relieve(self) -> bool:
+        """Promise to give memory back."""
+        return True
+
     def views(self) -> tuple[WorkerView, ...]:
         """There are no worker processes."""
         return ()
