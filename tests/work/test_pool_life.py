@@ -176,6 +176,18 @@ async def test_a_worker_that_has_grown_is_recycled(tmp_path: Path) -> None:
 
 
 @pytest.mark.one_loop("asyncio")
+async def test_relieving_replaces_idle_workers_that_have_worked(tmp_path: Path) -> None:
+    """Asked for memory, the pool replaces used workers; fresh ones have nothing to give back."""
+    pdfs.text_pdf(tmp_path / "a.pdf")
+    async with running_pool() as pool:
+        assert not pool.relieve()
+        await extracted(pool, tmp_path / "a.pdf")
+        used = pids(pool)
+        assert pool.relieve()
+        await until(lambda: pids(pool) and pids(pool) != used and not pool.relieve())
+        assert await extracted(pool, tmp_path / "a.pdf")
+
+
 async def test_a_worker_that_does_not_go_is_ended() -> None:
     """One that ignores the end of its input is killed after a moment of grace."""
     async with running_pool(settings(workers=2), command=impostor("deaf")) as pool:
