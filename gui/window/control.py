@@ -6,15 +6,17 @@ into a sentence. What is shown of a session is pulled by `refresh`; what is aske
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from engine import (
     CaseError,
+    Directories,
     EngineError,
     FlowLimits,
     Settings,
@@ -29,13 +31,18 @@ from gui.window.seams import CaseSession, Engine, Tasks
 from gui.window.sentences import ending, exported_audit, exported_text
 
 _log = logging.getLogger(__name__)
+_LAST_WRITE_S = 5.0
+"""How long a cancelled task waits for the small file that its thread is writing."""
+
+Kept = TypeVar("Kept")
 
 
 class CaseControl(QObject):
     """Holds the open case and carries out what the window wants of it.
 
-    The mutable state is the session, whether its run goes on, and whether an export does. It changes only in the
-    synchronous parts of the methods below, all on the loop's thread.
+    The mutable state is the session, whether it is being closed, whether its run goes on, whether an export does, and
+    the limits that are not saved yet. It changes only in the synchronous parts of the methods below, all on the
+    loop's thread.
 
     Signals:
         opened: A case was opened; carries its `CaseInfo`.
@@ -64,6 +71,9 @@ class CaseControl(QObject):
         self._export_ended: asyncio.Event | None = None
         self._closing = False
         self._moving = asyncio.Lock()
+        self._unkept: FlowLimits | None = None
+        self._keeping = asyncio.Lock()
+        self._writing = asyncio.Lock()
 
     @property
     def session(self) -> CaseSession | None:
@@ -77,9 +87,16 @@ class CaseControl(QObject):
 
     @property
     def abilities(self) -> Abilities:
-        """What can be done at this moment."""
-        snapshot = self.snapshot()
-        if snapshot is None or self._session is None:
+        """What can be done at this moment; nothing while the case is being closed."""
+        return self.abilities_in(self.snapshot())
+
+    def abilities_in(self, snapshot: Snapshot | None) -> Abilities:
+        """Return what can be done at this moment, for a snapshot that was just taken.
+
+        Args:
+            snapshot: What `snapshot` returned.
+        """
+        if snapshot is None or self._session is None or self._closing:
             return Abilities()
         return abilities_of(snapshot, running=self.running, read_only=self._session.info.read_only)
 
@@ -113,7 +130,7 @@ class CaseControl(QObject):
                 self.opened.emit(session.info)
                 if session.info.note:
                     self.said.emit(session.info.note, Tone.INFO)
-                await asyncio.to_thread(remember_case, self._engine.directories, session.info)
+                await self._write(remember_case, self._engine.directories, session.info)
                 return True
         return False
 
@@ -127,7 +144,7 @@ class CaseControl(QObject):
         session = self._session
         if session is None:
             return
-        if self._export_ended is not None:
+        while self._export_ended is not None:  # another one may begin before this goes on
             self.busy.emit("Closing when the export is written…")
             await self._export_ended.wait()
         self._closing = True
@@ -145,7 +162,7 @@ class CaseControl(QObject):
 
     def run(self, sources: Sequence[Path] = ()) -> None:
         """Start a run on sources, or on what is pending; nothing where one goes on already."""
-        if self._session is None or self.running:
+        if self._session is None or self._closing or self.running:
             return
         self._run_ended = asyncio.Event()
         if self._tasks.start(self._run(self._session, sources, self._run_ended), name="run") is None:
@@ -202,13 +219,19 @@ class CaseControl(QObject):
         except EngineError as error:
             self.refused.emit(error.user_message)
         else:
-            self._tasks.start(self._keep(limits), name="save settings")
+            self._unkept = limits
+            self._tasks.start(self._keep(), name="save settings")
         self.changed.emit()
 
-    async def _keep(self, limits: FlowLimits) -> None:
-        with self._told():
-            settings = replace(await self._settings(), flow=limits)
-            await asyncio.to_thread(save_settings, self._engine.directories, settings)
+    async def _keep(self) -> None:
+        """Save the limits applied last; one save at a time, so that an older one never comes after a newer one."""
+        async with self._keeping:
+            limits, self._unkept = self._unkept, None
+            if limits is None:  # an earlier task has saved them
+                return
+            with self._told():
+                settings = replace(await self._settings(), flow=limits)
+                await self._write(save_settings, self._engine.directories, settings)
 
     async def export_audit(self, out: Path, *, shown_as: str) -> None:
         """Write the audit log to a file, verify it and tell the result.
@@ -235,6 +258,9 @@ class CaseControl(QObject):
     def _begin_export(self, sentence: str) -> CaseSession | None:
         if self._session is None:
             return None
+        if self._closing:
+            self.said.emit("The case is being closed; open it again to export from it.", Tone.WARN)
+            return None
         if self._export_ended is not None:
             self.said.emit("An export is being written already; wait for it to end.", Tone.WARN)
             return None
@@ -255,6 +281,17 @@ class CaseControl(QObject):
 
     async def _settings(self) -> Settings:
         return await asyncio.to_thread(load_settings, self._engine.directories)
+
+    async def _write(self, write: Callable[[Directories, Kept], None], directories: Directories, what: Kept) -> None:
+        """Write one of the program's own files, in a thread and one at a time, even where a writer is cancelled."""
+        async with self._writing:
+            written = asyncio.get_running_loop().run_in_executor(None, write, directories, what)
+            try:
+                await asyncio.shield(written)
+            except asyncio.CancelledError:
+                # A thread cannot be stopped, and the next writer must not be overtaken by this one.
+                await asyncio.wait([written], timeout=_LAST_WRITE_S)
+                raise
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -137,7 +137,7 @@ class MainWindow(QMainWindow):
         page.case_wanted.connect(opening.choose_case)
         page.recent_chosen.connect(opening.open_case)
         control.opened.connect(self._case_opened)
-        control.closing.connect(self.run_page.ask_no_more)
+        control.closing.connect(self._case_closing)
         control.closed.connect(self._case_closed)
         control.refused.connect(self._limits_refused)
         control.said.connect(self.messages.show_message)
@@ -175,6 +175,10 @@ class MainWindow(QMainWindow):
         self.run_page.setFocus()
         announce(self, f"Case {info.request_id} is open")
 
+    def _case_closing(self) -> None:
+        self.run_page.ask_no_more()
+        self.actions_.show(self.control.abilities)
+
     def _case_closed(self) -> None:
         self.run_page.end()
         self.actions_.show(self.control.abilities)
@@ -202,7 +206,7 @@ class MainWindow(QMainWindow):
             if title != self.windowTitle():
                 self.setWindowTitle(title)
                 announce(self, f"The run: {state}")
-        self.actions_.show(self.control.abilities)
+        self.actions_.show(self.control.abilities_in(snapshot))
 
     def _seen(self) -> bool:
         return self.isVisible() and not self.isMinimized()

@@ -1,7 +1,9 @@
 """The window's hold on a case: opening, running, pausing, limits, exports, and every error as a sentence."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +22,12 @@ from engine import (
     Tally,
     load_settings,
     recent_cases,
+    remember_case,
+    save_settings,
 )
 from gui.app.tasks import TaskOwner
 from gui.views.labels import Tone
-from gui.window.abilities import abilities_of, at_rest
+from gui.window.abilities import Abilities, abilities_of, at_rest
 from gui.window.control import CaseControl
 from gui.window.seams import Engine
 from tests.support.scripted_session import ScriptedOpener, ScriptedSession, case_info, counts_of, until
@@ -204,6 +208,68 @@ async def test_limits_hold_at_once_and_are_kept(tmp_path: Path) -> None:
         assert load_settings(desk.directories).flow.workers == 3
 
 
+class FirstWriteLast(ThreadPoolExecutor):
+    """Threads that hold the first of some writes back until another is done, or until it is clear that none comes."""
+
+    def __init__(self, write: object) -> None:
+        super().__init__(max_workers=4)
+        self.write = write
+        self.writes = 0
+        self._another = threading.Event()
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Override: hold back, or let go, where it is about such a write."""
+        if self.write not in (function, *args, *getattr(function, "args", ())):
+            return super().submit(function, *args, **kwargs)
+        self.writes += 1
+        return super().submit(self._first if self.writes == 1 else self._later, function, *args, **kwargs)
+
+    def _first(self, function: Any, *args: Any) -> Any:
+        self._another.wait(0.3)
+        return function(*args)
+
+    def _later(self, function: Any, *args: Any) -> Any:
+        try:
+            return function(*args)
+        finally:
+            self._another.set()
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_the_limits_applied_last_are_those_that_are_kept(tmp_path: Path) -> None:
+    """However long the first save takes, the limits of the last click are in the file; those between are left out."""
+    threads = FirstWriteLast(save_settings)
+    asyncio.get_running_loop().set_default_executor(threads)
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        for workers in (2, 3):
+            desk.control.apply(replace(desk.session.settings.flow, workers=workers))
+        await until(lambda: threads.writes)
+        for workers in (4, 5, 6):
+            desk.control.apply(replace(desk.session.settings.flow, workers=workers))
+        await desk.settle()
+        assert load_settings(desk.directories).flow.workers == 6
+        assert threads.writes == 2
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_cancelled_opening_does_not_undo_what_a_later_one_remembers(tmp_path: Path) -> None:
+    """The case opened last heads the list, although the opening before it was cancelled as it wrote."""
+    threads = FirstWriteLast(remember_case)
+    asyncio.get_running_loop().set_default_executor(threads)
+    paths = [tmp_path / "a.sluice", tmp_path / "b.sluice"]
+    for path in paths:
+        path.touch()
+    async with _desk(tmp_path) as desk:
+        first = desk.tasks.start(desk.control.open(paths[0], request_id="A"), name="open")
+        assert first is not None
+        await until(lambda: threads.writes)
+        first.cancel()
+        assert await desk.control.open(paths[1], request_id="B")
+        await until(lambda: len(recent_cases(desk.directories)) == 2)
+        assert [case.request_id for case in recent_cases(desk.directories)] == ["B", "A"]
+
+
 async def test_limits_that_are_refused_are_told_and_not_kept(tmp_path: Path) -> None:
     """A refusal is the engine's sentence, and nothing is saved."""
     async with _desk(tmp_path) as desk:
@@ -241,6 +307,48 @@ async def test_a_second_export_waits_for_the_first(tmp_path: Path) -> None:
         await desk.settle()
         await desk.control.export_text(tmp_path / "texts", shown_as="texts")
         assert desk.said[-1] == ("Exported the text of 1 page from 3 documents to texts", Tone.GOOD)
+
+
+async def test_an_export_begun_while_the_case_is_closing_is_refused(tmp_path: Path) -> None:
+    """While the case is being closed nothing is offered, and an export or a run that comes too late does not begin."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        desk.session.counts = counts_of(3)
+        assert desk.control.abilities.export
+        held = desk.session.hold_close = asyncio.Event()
+        desk.tasks.start(desk.control.close(), name="close")
+        await until(lambda: desk.session.calls == ["close"])
+        assert desk.control.abilities == Abilities()
+        await desk.control.export_audit(tmp_path / "late.jsonl", shown_as="late")
+        await desk.control.export_text(tmp_path / "late", shown_as="late")
+        desk.control.run([tmp_path])
+        assert desk.said == [("The case is being closed; open it again to export from it.", Tone.WARN)] * 2
+        assert not desk.control.running
+        held.set()
+        await desk.settle()
+        assert desk.session.calls == ["close"]
+
+
+async def test_closing_waits_for_every_export(tmp_path: Path) -> None:
+    """An export that begins the moment another ends is written, too, before the case is closed."""
+    async with _desk(tmp_path) as desk:
+        await desk.control.open(tmp_path / "a.sluice")
+        first = desk.session.hold_export = asyncio.Event()
+        desk.tasks.start(desk.control.export_audit(tmp_path / "one", shown_as="one"), name="export")
+        await until(lambda: desk.session.calls)
+        desk.tasks.start(desk.control.close(), name="close")
+        await until(lambda: desk.busy[-1].startswith("Closing"))
+        first.set()  # the export ends in the next round of the loop, and the other begins in it, before closing goes on
+        second = desk.session.hold_export = asyncio.Event()
+        desk.tasks.start(desk.control.export_audit(tmp_path / "two", shown_as="two"), name="another export")
+        await until(lambda: "export two" in desk.session.calls)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert desk.session.calls == ["export one", "export two"]
+        second.set()
+        await desk.settle()
+        assert desk.session.calls == ["export one", "export two", "close"]
+        assert [tone for _, tone in desk.said] == [Tone.GOOD, Tone.GOOD]
 
 
 async def test_an_export_that_fails_is_told_and_frees_the_way(tmp_path: Path) -> None:
