@@ -1,11 +1,12 @@
 # What people call. A machine needs Python 3.11 to 3.14 and make; the rest is set up here, in .venv beside this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev check lock clean
+.PHONY: help run test bench setup setup-dev check lock clean
 
 # Taken as it was typed: a folder's name may hold a dollar sign, and reaches the shell only through the environment.
 override FOLDER := $(value FOLDER)
-export FOLDER
+override OUT := $(value OUT)
+export FOLDER OUT
 # What is run is this checkout, whatever else is installed.
 export PYTHONPATH := $(CURDIR)
 python := .venv/bin/python
@@ -14,6 +15,8 @@ help:
 	@echo "make run                 open the window (without a display: work through a sample batch in the terminal)"
 	@echo "make run FOLDER=...      open it on that folder and start (without a display: in the terminal)"
 	@echo "make test                run every test; ARGS=... goes to pytest"
+	@echo "make bench               measure against a bare script; FOLDER=... OUT=bench.json PAIRS=5 ARGS=--profile"
+	@echo "make bench PART=start    measure something else: enumeration, fairness, export, memory, start, large"
 	@echo "make check               check format, lint, types and import rules"
 	@echo "make setup, setup-dev    only set up .venv, for running or for the checks too"
 	@echo "make lock                make the lock files agree with pyproject.toml; needs uv"
@@ -30,6 +33,11 @@ run: setup
 # The window's tests draw into memory, so that they need no display and disturb none.
 test: setup-dev
 	@QT_QPA_PLATFORM=offscreen $(python) -m pytest $(ARGS)
+
+# Nothing here judges a figure. ARGS=--help names the options of each part.
+bench: setup
+	@$(python) -m tests.bench $(or $(PART),throughput) $${FOLDER:+--folder "$$FOLDER"} $${OUT:+--out "$$OUT"} \
+		$(if $(PAIRS),--pairs $(PAIRS)) $(ARGS)
 
 setup:
 	@sh .ci/python.sh .ci/setup.py run
