@@ -102,5 +102,15 @@ def _no_window(problem: str) -> ExitCode:
 
 
 def main() -> None:
-    """Run the command line of the program."""
-    sluicegate(prog_name="sluicegate" if Path(sys.argv[0]).name == "__main__.py" else None)
+    """Run the command line of the program and leave with its exit code."""
+    name = "sluicegate" if Path(sys.argv[0]).name == "__main__.py" else None
+    try:
+        code = sluicegate.main(prog_name=name, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        # Alone, click would leave with 1, which says here that everything is accounted for.
+        click.echo("Interrupted.", err=True)
+        code = ExitCode.STOPPED
+    sys.exit(code)

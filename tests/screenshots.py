@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,12 +30,21 @@ from gui.views.theme import Appearance, Themes  # as above
 from gui.window.main_window import MainWindow  # as above
 from gui.window.seams import Engine  # as above
 from tests.support.pdfs import batch  # as above
-from tests.support.scripted_session import until  # as above
+from tests.support.scripted_session import until as until_within  # as above
 
 WIDTH_PX, HEIGHT_PX = 1280, 900
 DOCUMENTS, PAGES_EACH = 500, 40
 DONE_AT_PAUSE = 0.55
 """Share of all pages that is done when the run is paused for its picture."""
+
+
+LONGEST_WAIT_S = 1200.0
+"""For one condition: the whole batch takes a while on a slow computer."""
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds."""
+    await until_within(condition, limit_s=LONGEST_WAIT_S)
 
 
 class Camera:

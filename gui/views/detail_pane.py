@@ -33,7 +33,7 @@ class DetailPane(QWidget):
         self.details: Details | None = None
         self.title_label = PlainLabel(wrap=True)
         self.headline_label = PlainLabel(wrap=True)
-        self.copy_button = QPushButton("Copy &all of this")
+        self.copy_button = QPushButton("Cop&y all of this")
         self._body = QWidget()
         self._rows = QGridLayout(self._body)
         self._pairs: list[tuple[PlainLabel, PlainLabel]] = []

@@ -152,7 +152,7 @@ class EmptyPage(QWidget):
         self.folder_button = QPushButton("Open &folder…")
         self.folder_button.setProperty("main", True)
         self.files_button = QPushButton("Open f&iles…")
-        self.sample_button = QPushButton("&Try a sample batch")
+        self.sample_button = QPushButton("Tr&y a sample batch")
         icons.dress(self.folder_button, IconName.FOLDER, "on_accent")
         icons.dress(self.files_button, IconName.DOCUMENT)
         icons.dress(self.sample_button, IconName.SAMPLE)
@@ -177,7 +177,7 @@ class EmptyPage(QWidget):
 
     def _recent_head(self, icons: Icons) -> QHBoxLayout:
         self._recent_title = _heading("Recent cases", 1.1)
-        self.case_button = QPushButton("Open c&ase…")
+        self.case_button = QPushButton("Ope&n case…")
         icons.dress(self.case_button, IconName.RECENT)
         self.case_button.clicked.connect(self.case_wanted)
         row = QHBoxLayout()

@@ -38,7 +38,7 @@ KNOBS: tuple[Knob, ...] = (
     ),
     Knob(
         field="hi",
-        title="&High mark",
+        title="Hi&gh mark",
         unit="pages",
         explanation="When so many pages wait, no more are let in.",
     ),
@@ -61,7 +61,7 @@ KNOBS: tuple[Knob, ...] = (
 
 RATE = Knob(
     field="rate_per_s",
-    title="&Limit the rate",
+    title="Limit the ra&te",
     unit="pages/s",
     explanation="Most pages let in per second in the long run, to leave the computer or a network drive to others.",
 )

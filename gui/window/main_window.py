@@ -89,6 +89,7 @@ class MainWindow(QMainWindow):
             control=self.control,
             show_title=self._show_title,
             show_all=self.run_page.show_all,
+            show_charts=self.run_page.show_charts,
             visible=self._seen,
             parent=self,
         )

@@ -14,6 +14,7 @@ from gui.models.dead_letter_table import DeadLetterTable
 from gui.models.details import Details, dead_letter_details, document_details
 from gui.models.document_table import DocumentTable
 from gui.models.figures import count
+from gui.models.throttle import Throttle
 from gui.views.charts.panel import ChartPanel
 from gui.views.detail_pane import TableWithDetails
 from gui.views.header import RunHeader
@@ -24,12 +25,17 @@ from gui.views.theme import Themes
 from gui.window.rows import RowFeed
 from gui.window.seams import CaseSession, Tasks
 
+ROWS_PERIOD_MS = 1000
+"""Rows that show already are read anew at most so often; new ones are read at once."""
+
 
 class RunPage(QWidget):
     """Shows one session.
 
     Signals:
         copied: Rows were copied; carries how many, and how many were selected.
+
+    `rows_due` reads the rows that show anew, some time after the counts changed.
     """
 
     copied = Signal(int, int)
@@ -68,8 +74,9 @@ class RunPage(QWidget):
         )
         self.documents.requested.connect(self._feeds[0].request)
         self.dead_letters.requested.connect(self._feeds[1].request)
+        self.rows_due = Throttle(self._show_rows, delay_ms=ROWS_PERIOD_MS, parent=self)
         self._arrange()
-        self.charts.window_changed.connect(self._show_metrics)
+        self.charts.window_changed.connect(self.show_charts)
         self.tabs.currentChanged.connect(self._show_rows)
         themes.changed.connect(self._dress_tabs)
         for view in (self.documents_view, self.dead_letters_view):
@@ -132,13 +139,14 @@ class RunPage(QWidget):
         """Show no session any more."""
         self._session = None
         self._counts = None
+        self.rows_due.drop()
         self.ask_no_more()
         self.documents.clear()
         self.dead_letters.clear()
         self.charts.clear()
 
     def show_all(self, snapshot: Snapshot) -> None:
-        """Show the session as it is now.
+        """Show the session as it is now, all but its charts.
 
         Args:
             snapshot: What was pulled from it.
@@ -147,9 +155,9 @@ class RunPage(QWidget):
         self.status.show_snapshot(snapshot)
         self._show_counts(snapshot.counts)
         self._budget_bytes = snapshot.memory_budget_bytes
-        self._show_metrics()
 
-    def _show_metrics(self, _window_s: float | None = None) -> None:
+    def show_charts(self, _window_s: float | None = None) -> None:
+        """Draw the metrics of the session as they are now."""
         session = self._session
         if session is None:
             return
@@ -170,7 +178,7 @@ class RunPage(QWidget):
         files = counts.documents.enumerated + counts.skipped
         self.documents.set_row_count(files)
         self.dead_letters.set_row_count(dead)
-        self._show_rows()
+        self.rows_due.ask()
         self.tabs.setTabText(0, f"Docu&ments ({count(files)})" if files else "Docu&ments")
         self.tabs.setTabText(1, f"D&ead letters ({count(dead)})" if dead else "D&ead letters")
         self._dress_tabs()

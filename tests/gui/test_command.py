@@ -161,3 +161,33 @@ def test_open_without_a_display_and_without_a_folder_runs_the_sample_batch(tmp_p
     assert done.returncode == 1, done.stderr
     [case] = tmp_path.rglob("*.sluice")
     assert {record["event"] for record in records_of(case)} >= {"EXTRACTED", "DEAD_LETTER", "DUPLICATE", "RECONCILED"}
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("engine.terminal.console") or name == "engine.session.directories":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from gui.command import main
+main()
+"""
+
+
+def test_ctrl_c_while_modules_load_is_not_taken_for_dead_letters(tmp_path: Path) -> None:
+    """Interrupted before the work has begun, and again as that is told: the exit code is that of stopped early."""
+    done = _call(tmp_path, "run", str(tmp_path), code=INTERRUPTED)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.strip() == "Interrupted."
+
+
+def test_wrong_usage_is_told_with_its_own_exit_code(tmp_path: Path) -> None:
+    """A command or option that does not exist ends with 2 and a sentence, without a traceback."""
+    for words in (("nonsense",), ("run", "--nonsense")):
+        done = _call(tmp_path, *words)
+        assert done.returncode == 2
+        assert "Usage:" in done.stderr
+        assert "Traceback" not in done.stderr

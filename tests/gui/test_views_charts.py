@@ -81,6 +81,23 @@ def test_curves_are_kept_and_given_other_points(panel: ChartPanel) -> None:
     assert [len(chart.plot.scene().items()) for chart in panel.charts] == before
 
 
+def test_what_is_drawn_already_is_not_drawn_again(panel: ChartPanel) -> None:
+    """Metrics without anything new cost no drawing; one new sample, another limit or another hold does."""
+    held = (hold(HoldCause.USER, 1.0, 2.0),)
+
+    def draws(count: int, holds: tuple[HoldMark, ...], budget_bytes: int) -> bool:
+        before = panel.charts[0].plot.drawn[0][1]
+        panel.show_metrics(samples(count), holds, LIMITS, budget_bytes, None)
+        return panel.charts[0].plot.drawn[0][1] is not before
+
+    assert draws(20, (), 400 * MIB)
+    assert not draws(20, (), 400 * MIB)
+    assert draws(21, (), 400 * MIB)
+    assert draws(21, (), 500 * MIB)
+    assert draws(21, held, 500 * MIB)
+    assert not draws(21, held, 500 * MIB)
+
+
 def test_all_charts_show_the_same_time(panel: ChartPanel) -> None:
     """The time axis is one: each window has the same ends in all four charts."""
     _feed(panel, samples(8000))

@@ -1,10 +1,12 @@
 """The header and the status line: what they show in every state, and what a screen reader hears."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel
 
-from engine import Counts, HoldCause, RunState
+from engine import Counts, HoldCause, Posture, RunState
 from gui.models.progress import headline
 from gui.views.header import RunHeader
 from gui.views.icons import Icons
@@ -141,3 +143,23 @@ def test_a_notice_is_hidden_while_it_has_nothing_to_say(show: Show, themes: Them
     set_mark(notice, "notice", "good")
     notice.say("")
     assert not notice.isVisible()
+
+
+@pytest.mark.parametrize(("confined", "short"), [(True, "Workers: sandboxed"), (False, "Workers: reduced protection")])
+def test_the_posture_of_the_workers_stands_at_the_right(status: StatusLine, confined: bool, short: str) -> None:  # noqa: FBT001  # a parameter
+    """In a word or two, with all of it for whoever points at it or listens; without workers there is nothing."""
+    words = "Landlock 3; <b>no</b> seccomp: not supported"
+    posture = Posture(limits=("memory 1 GiB", "no core files"), sandbox=words, parser="p 1", confined=confined)
+    status.show_snapshot(snapshot())
+    assert not status.posture_label.isVisible()
+    status.show_snapshot(replace(snapshot(), posture=posture))
+    label = status.posture_label
+    assert label.isVisible()
+    assert label.text() == short
+    assert words in label.accessibleDescription()
+    assert "memory 1 GiB, no core files" in label.accessibleDescription()
+    assert "&lt;b&gt;" in label.toolTip()
+    assert label.geometry().left() > status.sentence_label.geometry().right()
+    status.show_snapshot(replace(snapshot(), posture=posture, bottleneck=""))
+    assert status.isVisible()
+    assert label.isVisible()

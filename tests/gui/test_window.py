@@ -6,19 +6,31 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QAccessible, QAction
+from PySide6.QtGui import QAccessible, QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMenu, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMenuBar,
+    QMessageBox,
+    QTabBar,
+    QWidget,
+)
 
 from engine import CaseInUseError, Directories, RunState, SettingsError
 from gui.app.faults import Faults
 from gui.views.labels import Tone
 from gui.views.messages import Message
 from gui.views.start_dialog import StartDialog
+from gui.views.tables import RecordView
 from gui.window.seams import Engine
 from tests.support.scripted_session import (
     ScriptedOpener,
@@ -28,6 +40,7 @@ from tests.support.scripted_session import (
     document_row,
     until,
 )
+from tests.support.window_records import dead_letter
 from tests.support.window_stage import Stage, drag_over, drop, mime_of, staged
 
 pytestmark = pytest.mark.one_loop("qasync")
@@ -457,10 +470,107 @@ async def test_a_closed_window_is_garbage(tmp_path: Path) -> None:
     assert [type(thing()).__name__ for thing in watched] == ["NoneType"] * len(watched)
 
 
-async def test_no_letter_of_the_empty_page_is_taken_by_a_menu(tmp_path: Path) -> None:
-    """With Alt, a letter means one thing: a menu, or a button of the page."""
+def _letters(window: QWidget, bar: QMenuBar) -> list[str]:
+    """Return the letters that mean something together with Alt, of all that shows."""
+    texts = [action.text() for action in bar.actions()]
+    for widget in window.findChildren(QWidget):
+        if not widget.isVisible():
+            continue
+        if isinstance(widget, QTabBar):
+            texts += [widget.tabText(place) for place in range(widget.count())]
+        elif isinstance(widget, QAbstractButton) or (isinstance(widget, QLabel) and widget.buddy() is not None):
+            texts.append(widget.text())
+    return [keys.toString() for keys in map(QKeySequence.mnemonic, texts) if not keys.isEmpty()]
+
+
+def _shows_a_record(view: RecordView) -> bool:
+    return view.current_record() is not None
+
+
+async def test_with_alt_a_letter_means_one_thing(tmp_path: Path) -> None:
+    """Menus, tabs, buttons and fields that show together share no letter, on either page and tab."""
     async with _stage(tmp_path) as stage:
-        texts = [action.text() for action in stage.window.menuBar().actions()]
-        texts += [button.text() for button in stage.window.empty_page.findChildren(QPushButton)]
-        letters = [text[text.index("&") + 1].lower() for text in texts]
-        assert len(letters) == len(set(letters)), letters
+        window, page = stage.window, stage.window.run_page
+        window.actions_.limits.trigger()
+        found = {"empty": _letters(window, window.menuBar())}
+        session = await stage.run_on(tmp_path)
+        session.counts = counts_of(0, dead=1)
+        session.rows = [document_row(1, "a.pdf")]
+        session.dead = [dead_letter()]
+        window.limits_dock.show()
+        window.limits_panel.rate_switch.setChecked(True)
+        window.refresh.now()
+        for place, view in enumerate((page.documents_view, page.dead_letters_view)):
+            page.tabs.setCurrentIndex(place)
+            view.selectRow(0)
+            await until(partial(_shows_a_record, view))
+            found[view.accessibleName()] = _letters(window, window.menuBar())
+        for letters in found.values():
+            assert len(letters) == len(set(letters)), found
+        assert {"Alt+H", "Alt+Y", "Alt+G", "Alt+O", "Alt+T", "Alt+A"} <= set(found["Documents"])
+
+
+async def test_a_tick_takes_one_snapshot(tmp_path: Path) -> None:
+    """Title, actions, header and tables show one and the same moment."""
+    async with _stage(tmp_path) as stage:
+        session = await stage.run_on(tmp_path)
+        before = session.snapshots
+        stage.window.refresh.tick()
+        assert session.snapshots == before + 1
+
+
+async def test_charts_follow_at_their_own_pace(tmp_path: Path) -> None:
+    """A tick of the numbers reads no metrics; one of the charts does, as long as a run goes on."""
+    async with _stage(tmp_path) as stage:
+        session = await stage.run_on(tmp_path)
+        refresh = stage.window.refresh
+        refresh.now()
+        reads = session.metrics.reads
+        refresh.tick()
+        assert session.metrics.reads == reads
+        refresh.tick_charts()
+        assert session.metrics.reads == reads + 1
+        session.finish()
+        await until(lambda: not stage.window.control.running)
+        reads = session.metrics.reads
+        refresh.tick_charts()
+        assert session.metrics.reads == reads
+
+
+async def test_rows_that_show_are_read_anew_once_however_often_the_counts_change(tmp_path: Path) -> None:
+    """New counts ask for the rows that show already after a while, all together; new rows come at once."""
+    async with _stage(tmp_path) as stage:
+        session = await stage.run_on(tmp_path)
+        session.rows = [document_row(1, "a.pdf")]
+        session.counts = counts_of(0, pending=1)
+        page = stage.window.run_page
+        asked: list[int] = []
+        page.documents.requested.connect(lambda first, _limit: asked.append(first))
+        stage.window.refresh.tick()
+        await until(lambda: len(asked) == 2)  # the new row at once, and a second later what shows
+        await stage.settle()
+        for records in (20, 30, 40):
+            session.counts = counts_of(0, pending=1, audit_records=records)
+            stage.window.refresh.tick()
+            assert page.rows_due.waiting
+        await until(lambda: len(asked) > 2)
+        assert not page.rows_due.waiting
+        await stage.settle()
+        assert asked == [1, 1, 1]
+
+
+async def test_what_can_be_done_is_offered_no_more_while_the_case_is_closing(tmp_path: Path) -> None:
+    """Export, pause and close cannot be pressed any more once closing has begun."""
+    async with _stage(tmp_path) as stage:
+        await stage.window.control.open(tmp_path / "a.sluice")
+        session, actions = stage.session, stage.window.actions_
+        session.counts = counts_of(3)
+        stage.window.refresh.now()
+        assert actions.export_audit.isEnabled()
+        held = session.hold_close = asyncio.Event()
+        actions.close_case.trigger()
+        await until(lambda: session.calls == ["close"])
+        stage.window.refresh.now()
+        assert not any(action.isEnabled() for action in (actions.export_audit, actions.export_text, actions.close_case))
+        held.set()
+        await stage.settle()

@@ -61,7 +61,7 @@ class ChartPanel(QWidget):
         self._pointed_s: float | None = None
         self._moving = Throttle(self._move_crosshair, delay_ms=_CROSSHAIR_DELAY_MS, parent=self)
         self._choices = QButtonGroup(self)
-        self.holds_box = QCheckBox("&Shade holds")
+        self.holds_box = QCheckBox("Shade h&olds")
         self._grid = QGridLayout()
         self._arrange()
         for chart in self.charts:
@@ -81,7 +81,7 @@ class ChartPanel(QWidget):
         budget_bytes: int,
         slope: float | None,
     ) -> None:
-        """Draw metrics; while nobody can see the charts, they are only kept.
+        """Draw metrics, unless they are drawn already; while nobody can see the charts, they are only kept.
 
         Args:
             samples: Samples of at least the chosen window, oldest first.
@@ -91,7 +91,10 @@ class ChartPanel(QWidget):
             slope: How memory has moved since the warm-up, in bytes per second, or None while that is not known.
         """
         facts = Facts(limits=limits, budget_bytes=budget_bytes, slope_bytes_per_s=slope)
-        self._given = (samples, holds, facts)
+        given = (samples, holds, facts)
+        if given == self._given and not self._drawn_is_old:  # drawing costs far more than comparing
+            return
+        self._given = given
         self._draw()
 
     def clear(self) -> None:
