@@ -3,6 +3,7 @@
 Covers showing a `Details`; what is said about a record is decided in `gui.models.details`.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from gui.views.tables import RecordView
 
 _HINT = "Select a row to see what happened, what it means and what to do."
 _PANE_WIDTH_PX = 330
+_LONG_WORD = 20
 
 
 class DetailPane(QWidget):
@@ -62,6 +64,7 @@ class DetailPane(QWidget):
         scroll = QScrollArea()
         scroll.setWidget(inside)
         scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.viewport().setAutoFillBackground(False)
         inside.setAutoFillBackground(False)
@@ -100,8 +103,13 @@ class DetailPane(QWidget):
                 self._rows.addWidget(label, len(self._pairs) - 1, side, Qt.AlignmentFlag.AlignTop)
         for place, labels in enumerate(self._pairs):
             for side, label in enumerate(labels):
-                label.show_text(pairs[place][side] if place < len(pairs) else "")
+                label.show_text(_wrappable(pairs[place][side]) if place < len(pairs) else "")
                 label.setVisible(place < len(pairs))
+
+
+def _wrappable(text: str) -> str:
+    """Return a text that fits the pane: words too long for it get places to break at, all others stay as they are."""
+    return re.sub(rf"\S{{{_LONG_WORD},}}", lambda word: re.sub(r"(\S{8})", "\\1\u200b", breakable(word[0])), text)
 
 
 def _answer() -> PlainLabel:

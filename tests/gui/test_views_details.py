@@ -1,16 +1,17 @@
 """Everything about one row: in sentences, with every recorded field, beside its table."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PySide6.QtCore import QModelIndex
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 
 from engine import Outcome, Reason, RowState, SkipReason
 from gui.models.dead_letter_table import DeadLetterTable
 from gui.models.details import dead_letter_details, document_details
-from gui.views.detail_pane import TableWithDetails
+from gui.views.detail_pane import DetailPane, TableWithDetails
 from gui.views.icons import Icons
 from gui.views.labels import breakable
 from gui.views.tables import RecordView
@@ -95,3 +96,16 @@ def test_long_paths_break_and_stay_what_they_are() -> None:
     shown = breakable(path)
     assert shown.replace("\u200b", "") == path
     assert max(len(part) for part in shown.split("\u200b")) <= 24
+
+
+def test_whatever_is_recorded_fits_the_width_of_the_pane(icons: Icons, show: Show) -> None:
+    """Words without a place to break, such as long names and the layers of a sandbox, are broken, not cut off."""
+    pane = show(DetailPane(icons=icons), 330, 400)
+    row = replace(dead_letter(path="x" * 150 + ".pdf"), posture="landlock:" + "files+network" * 9, request_id="R" * 60)
+    pane.show_details(dead_letter_details(row))
+    QApplication.processEvents()
+    [area] = pane.findChildren(QScrollArea)
+    inside = area.widget()
+    assert inside is not None
+    assert inside.width() <= area.viewport().width()
+    assert inside.minimumSizeHint().width() <= area.viewport().width()
