@@ -73,3 +73,5 @@ class WorkerStartError(EngineError):
 
 class ExportError(EngineError):
     """An export could not be written; nothing stands under its final name."""
+
+    exit_code = ExitCode.USAGE

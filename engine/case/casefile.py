@@ -28,6 +28,7 @@ from engine.case.storage import (
     connect_writer,
     not_a_case,
     opening_errors,
+    roll_back,
     shown,
     sync_folder,
     transaction,
@@ -294,8 +295,19 @@ class CaseFile:
 
 def _version(path: Path) -> int | None:
     """Return the version of the case at a path, read without writing anything; None where there is none yet."""
-    with opening_errors(path), contextlib.closing(connect_reader(path)) as connection:
-        return None if is_blank(connection) else version_of(connection, shown(path))
+    with opening_errors(path):
+        try:
+            connection = connect_reader(path)
+        except apsw.ReadOnlyError:
+            # A transaction of the file's first moments was cut short, and only a writer may roll it back.
+            lock = CaseLock(path)
+            try:
+                roll_back(path)
+            finally:
+                lock.release()
+            connection = connect_reader(path)
+        with contextlib.closing(connection):
+            return None if is_blank(connection) else version_of(connection, shown(path))
 
 
 def _inspect(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None) -> str:

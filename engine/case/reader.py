@@ -102,6 +102,7 @@ class CaseReader:
             request_id=self.identity.request_id,
             created=self.identity.created,
             roots=tuple(root for (root,) in roots),
+            sources=self._rows("SELECT count(*) FROM sources")[0][0],
             unfinished_sources=tuple(path for (path,) in unfinished),
             read_only=read_only,
             paused=self.state().paused,

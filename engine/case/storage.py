@@ -106,6 +106,19 @@ def connect_reader(path: Path) -> apsw.Connection:
     raise AssertionError("unreachable")
 
 
+def roll_back(path: Path) -> None:
+    """Undo a transaction that a crash left half done in a rollback journal, as SQLite does on the first read.
+
+    Raises:
+        apsw.Error: Mapped by the caller, inside `opening_errors`.
+    """
+    connection = apsw.Connection(str(path.absolute()), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    finally:
+        connection.close()
+
+
 def _require_writable(connection: apsw.Connection, path: Path) -> None:
     if connection.readonly("main"):
         raise CaseError(

@@ -64,6 +64,8 @@ class CaseInfo:
     """UTC, ISO 8601."""
     roots: tuple[bytes, ...]
     """Source roots that were run so far, absolute, as bytes."""
+    sources: int = 0
+    """How many folders and files were asked for so far."""
     unfinished_sources: tuple[bytes, ...] = ()
     """Folders and files that were asked for and not yet looked through to the end, absolute, as bytes."""
     read_only: bool = False

@@ -18,9 +18,12 @@ from engine.settings import Settings
 from engine.version import __version__
 
 
-def run_started(
-    settings: Settings, posture: Posture, *, sources: tuple[bytes, ...], operator: str, resumed: bool
-) -> Noted:
+def sources_named(sources: tuple[bytes, ...]) -> Noted:
+    """Note that folders and files are to be looked through, so that the case knows of them whatever comes next."""
+    return Noted(event="SOURCES", fields={"count": len(sources)}, sources=sources)
+
+
+def run_started(settings: Settings, posture: Posture, *, operator: str, resumed: bool) -> Noted:
     """Note the start of a run: versions, all settings and their hash, who ran it, the posture of the workers."""
     written = json.dumps(settings.to_json(), sort_keys=True, separators=(",", ":"))
     return Noted(
@@ -36,9 +39,7 @@ def run_started(
             "settings": written,
             "settings_sha256": hashlib.sha256(written.encode()).hexdigest(),
             "resumed": resumed,
-            "sources": len(sources),
         },
-        sources=sources,
     )
 
 

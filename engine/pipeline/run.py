@@ -199,11 +199,17 @@ class Run:
             memory_budget_bytes=self._monitor.budget_bytes,
             pages_per_s=self._monitor.pages_per_s,
             mean_pages_per_s=self._monitor.mean_pages_per_s,
-            bottleneck=self._bottleneck.explain(statistics, exhausted=self._exhausted),
+            bottleneck=self._explain(statistics),
             workers=self._inputs.extractor.views(),
             posture=self._posture,
             error=self._error,
         )
+
+    def _explain(self, statistics: StageStatistics) -> str:
+        sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)
+        if self._prober.probing >= self.settings.flow.workers and not statistics.queue_depth and not statistics.holds:
+            return _OPENING  # the stage sees workers without work; they have it elsewhere
+        return sentence
 
     async def execute(self) -> RunSummary:
         """Run until everything is accounted for, or until stopped.
@@ -237,17 +243,24 @@ class Run:
         return None if self._commits.ended else await self._commits.commit(fact)
 
     async def _execute(self) -> None:
-        self._error = _FAULT  # unless what follows comes to its end
+        foreseen = False
         try:
+            if self._inputs.sources:
+                # Before anything that takes time: a run that is killed while workers start must be found again.
+                await self._commits.commit(evidence.sources_named(self._inputs.sources))
             posture = await self._start_workers()
             await self._begin(posture)
             if not self._stopping:
                 async with asyncio.TaskGroup() as tasks:
                     self._work_task = tasks.create_task(self._work(), name="work")
             self._error = self._lasting_error
+            foreseen = True
         except* EngineError as group:
             self._error = _first(group).user_message
+            foreseen = True
         finally:
+            if not foreseen:
+                self._error = _FAULT
             if not self._commits.failed:
                 if not self._begun:
                     await self._begin(None)
@@ -269,7 +282,6 @@ class Run:
         started = evidence.run_started(
             self.settings,
             posture or _NOT_STARTED,
-            sources=self._inputs.sources,
             operator=self._inputs.operator,
             resumed=self._inputs.resumed,
         )
@@ -419,6 +431,11 @@ class Run:
             error=self._error,
         )
 
+
+_OPENING = (
+    "Opening and hashing documents is the bottleneck: all workers are busy with it. More workers or a faster disk "
+    "would help; a larger queue would not."
+)
 
 _NOT_STARTED = Posture(limits=(), sandbox="no worker was started", parser="none")
 

@@ -7,7 +7,7 @@ of their own, since a dead share can block for minutes.
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 
 from engine.models.outcome import Reason
@@ -23,7 +23,7 @@ class SourceWatch:
     """Begins and ends the `upstream` hold.
 
     Args:
-        roots: Folders below which documents lie, as bytes. One that is not there at the start is not waited for.
+        roots: Folders below which documents lie, as bytes. One that is missing from the start is waited for, too.
         change: Begins (True) or ends (False) the hold.
         thread: A thread for looking, which may block.
     """
@@ -32,13 +32,14 @@ class SourceWatch:
         self._roots = tuple(roots)
         self._change = change
         self._thread = thread
-        self._known: dict[bytes, Identity] = {}
-        self._away = asyncio.Event()
+        self._known: dict[bytes, Identity | None] = {}
+        self._away: set[bytes] = set()
+        self._alarm = asyncio.Event()
 
     async def begin(self) -> None:
-        """Take note of which folders are there."""
+        """Take note of which folders are there, and of which medium."""
         loop = asyncio.get_running_loop()
-        self._known = await loop.run_in_executor(self._thread, self._look)
+        self._known = await loop.run_in_executor(self._thread, lambda: {root: _identity(root) for root in self._roots})
 
     async def is_to_blame(self, reason: Reason, location: bytes) -> bool:
         """Tell whether a document failed because its source is away; if so, the hold begins.
@@ -47,38 +48,44 @@ class SourceWatch:
             reason: Why it failed.
             location: Its absolute path.
         """
-        if reason is Reason.SOURCE_UNREACHABLE:
-            away = True
-        elif reason is Reason.SOURCE_VANISHED:
+        if reason not in _MAY_BE_AWAY:
+            return False
+        roots = [root for root in self._known if location.startswith(os.path.join(root, b""))]  # noqa: PTH118  # bytes
+        if self._away.intersection(roots):
+            return True  # it may be back by now; what failed meanwhile failed for that
+        if reason is Reason.SOURCE_VANISHED:
             loop = asyncio.get_running_loop()
-            away = await loop.run_in_executor(self._thread, self._root_is_away, location)
-        else:
-            away = False
-        if away and not self._away.is_set():
-            self._away.set()
+            roots = await loop.run_in_executor(self._thread, self._missing, roots)
+        if not roots:
+            return False
+        self._away.update(roots)
+        if not self._alarm.is_set():
+            self._alarm.set()
             self._change(True)
-        return away
+        return True
 
     async def run(self) -> None:
         """Look after sources that are away, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._away.wait()
+            await self._alarm.wait()
             await asyncio.sleep(LOOK_S)
-            if await loop.run_in_executor(self._thread, self._look) == self._known:
+            if not await loop.run_in_executor(self._thread, self._missing, tuple(self._away)):
                 self._away.clear()
+                self._alarm.clear()
                 self._change(False)
 
-    def _root_is_away(self, location: bytes) -> bool:
-        return any(
-            location.startswith(os.path.join(root, b"")) and _identity(root) != known  # noqa: PTH118  # bytes
-            for root, known in self._known.items()
-        )
+    def _missing(self, roots: Iterable[bytes]) -> list[bytes]:
+        """Return those folders that are not there, or are another medium than at the start; blocking."""
+        missing = []
+        for root in roots:
+            known, found = self._known[root], _identity(root)
+            if found is None or (known is not None and found != known):
+                missing.append(root)
+        return missing
 
-    def _look(self) -> dict[bytes, Identity]:
-        """Return the folders that are there; after the start, only of those that were there then."""
-        found = {root: _identity(root) for root in self._known or self._roots}
-        return {root: identity for root, identity in found.items() if identity is not None}
+
+_MAY_BE_AWAY = frozenset({Reason.SOURCE_UNREACHABLE, Reason.SOURCE_VANISHED})
 
 
 def _identity(root: bytes) -> Identity | None:

@@ -26,6 +26,7 @@ async def open_case(
     directories: Directories | None = None,
     operator: str | None = None,
     parts: Parts | None = None,
+    read_only: bool = False,
 ) -> Session:
     """Open a case, or begin a new one where there is no such file.
 
@@ -36,6 +37,7 @@ async def open_case(
         directories: Where things outside the case are kept, or None for the usual places.
         operator: Who works with it, or None for the name of the system's user.
         parts: What runs are made of, or None for the usual.
+        read_only: Whether to only look at it: beside another process that has it, or where something is wrong with it.
 
     Raises:
         CaseError: When the case cannot be used, or is about another request.
@@ -44,7 +46,7 @@ async def open_case(
     directories = directories or Directories.default()
     settings = settings or load_settings(directories)
     loop = asyncio.get_running_loop()
-    case = await loop.run_in_executor(None, _open, path, request_id, directories)
+    case = await loop.run_in_executor(None, _open, path, request_id, directories, read_only)
     try:
         return Session(case, settings=settings, operator=operator or operator_name(), parts=parts or usual_parts())
     except BaseException:
@@ -85,8 +87,10 @@ def _folder_source(sources: Sequence[Path]) -> Source:
     return source
 
 
-def _open(path: Path, request_id: str | None, directories: Directories) -> CaseFile:
+def _open(path: Path, request_id: str | None, directories: Directories, read_only: bool) -> CaseFile:  # noqa: FBT001
     ledger = CheckpointLedger(directories.checkpoints)
+    if read_only:
+        return CaseFile.open(path, ledger=ledger, read_only=True)
     if path.absolute().parent == directories.cases.absolute():
         make_folder(path.parent)
     if CaseFile.is_new(path):

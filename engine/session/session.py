@@ -18,7 +18,7 @@ from engine.case.export import export_audit
 from engine.case.reader import CaseReader
 from engine.case.texts import export_text
 from engine.case.verify import verify_file
-from engine.errors import CaseError, EngineError
+from engine.errors import CaseError, EngineError, SourceError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
 from engine.machine import usable_memory_bytes
@@ -332,6 +332,11 @@ class Session:
         """
         if given:
             self._parts.source(given)
+        elif not self._info.sources:
+            raise SourceError(
+                "This case does not know yet what to look through: it ended before anything was begun. Name the folder "
+                "again."
+            )
         left = (Path(os.fsdecode(path)) for path in self._info.unfinished_sources)
         wanted = tuple(dict.fromkeys([*given, *(path for path in left if path.exists())]))
         return wanted, tuple(os.fsencode(_folder_of(path)) for path in wanted)

@@ -5,12 +5,13 @@ Covers what the terminal prints about each. How an export is written and what a 
 """
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 from engine.case.verify import verify_file
-from engine.errors import CaseError, ExitCode
+from engine.errors import CaseDamagedError, CaseError, CaseInUseError, ExitCode
 from engine.models.run import VerifyReport
 from engine.sample.batch import write_sample_batch
 from engine.sample.expected import expected_counts
@@ -137,7 +138,13 @@ def _with_case(case: Path, operator: str | None, act: Callable[[Session], Awaita
         raise CaseError(f"There is no case file {shown(case)}. Check its name.")
 
     async def opened() -> T:
-        session = await open_case(case, settings=Settings(), directories=Directories.default(), operator=operator)
+        open_it = functools.partial(open_case, case, settings=Settings(), directories=Directories.default())
+        try:
+            session = await open_it(operator=operator)
+        except (CaseInUseError, CaseDamagedError) as error:
+            # What is there can still be looked at and taken out, with a word about what is wrong with it.
+            messages().write_line(f"{error} It is only read now, and this is not recorded in it.")
+            session = await open_it(read_only=True)
         try:
             if session.info.note:
                 messages().write_line(session.info.note)

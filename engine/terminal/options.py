@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from engine.settings import Clocks, FlowLimits, MemoryBudget, Settings, WorkerLimits
+from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, Settings, WorkerLimits
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -159,10 +159,11 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-_Section = type[FlowLimits] | type[Clocks] | type[WorkerLimits] | type[MemoryBudget]
+_Section = type[FlowLimits] | type[Clocks] | type[WorkerLimits] | type[MemoryBudget] | type[DiskReserve]
 
 FLOW = "Flow (queue, marks and permits count pages)"
 MEMORY = "Memory of the whole process tree"
+DISK = "Disk of the case file"
 CLOCKS = "Clocks (seconds, or with ms, s, m, h); what runs over is ended at once"
 WORKERS = "Limits of one worker process (sizes in bytes, or with K, M, G)"
 
@@ -223,6 +224,10 @@ def _memory(flag: str, name: str, metavar: str, words: str, default: str = "") -
     )
 
 
+def _disk(flag: str, name: str, words: str) -> Knob:
+    return Knob(flag=flag, section=DiskReserve, name=name, read=read_size, group=DISK, help=words, metavar="SIZE")
+
+
 def _clock(flag: str, name: str, words: str) -> Knob:
     return Knob(flag=flag, section=Clocks, name=name, read=read_duration, group=CLOCKS, help=words, metavar="TIME")
 
@@ -246,6 +251,8 @@ KNOBS: tuple[Knob, ...] = (
     _memory("--memory-budget", "budget_bytes", "SIZE", "Resident memory of all processes.", "70% of what is allowed"),
     _memory("--memory-hold", "hold_percent", "%", "Share of the budget at which admission is held."),
     _memory("--memory-release", "release_percent", "%", "Share of the budget at which it goes on."),
+    _disk("--disk-hold", "hold_below_bytes", "Free space at the case file below which admission is held."),
+    _disk("--disk-release", "release_at_bytes", "Free space from which it goes on."),
     _clock("--start-clock", "start_s", "From starting a worker to its readiness."),
     _clock("--open-clock", "open_s", "Opening and hashing one document."),
     _clock("--page-clock", "page_s", "The text of one page."),
@@ -297,7 +304,13 @@ def settings_from(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: When a value or a combination cannot work, with the sentence that says why.
     """
-    given: dict[_Section, dict[str, Any]] = {FlowLimits: {}, Clocks: {}, WorkerLimits: {}, MemoryBudget: {}}
+    given: dict[_Section, dict[str, Any]] = {
+        FlowLimits: {},
+        Clocks: {},
+        WorkerLimits: {},
+        MemoryBudget: {},
+        DiskReserve: {},
+    }
     for knob in KNOBS:
         value = values.get(knob.parameter)
         if value is not None:
@@ -313,4 +326,5 @@ def settings_from(values: Mapping[str, Any]) -> Settings:
         clocks=Clocks(**given[Clocks]),
         worker=WorkerLimits(**given[WorkerLimits]),
         memory=MemoryBudget(**given[MemoryBudget]),
+        disk=DiskReserve(**given[DiskReserve]),
     )

@@ -235,11 +235,22 @@ class PlainScreen:
         """Do nothing: every line is finished already."""
 
 
+_WAITS_FOR_SOMEBODY = frozenset({HoldCause.DISK, HoldCause.MEMORY, HoldCause.UPSTREAM})
+
+
 class QuietScreen(PlainScreen):
     """Shows no progress; sentences that somebody must know are still said."""
 
-    def show(self, snapshot: Snapshot, now_s: float) -> None:
-        """Show nothing."""
+    def __init__(self, console: PlainWordsConsole) -> None:
+        super().__init__(console)
+        self._told: frozenset[HoldCause] = frozenset()
+
+    def show(self, snapshot: Snapshot, now_s: float) -> None:  # noqa: ARG002  # nothing here depends on the time
+        """Say once that the run waits for something that somebody may have to see to."""
+        causes = frozenset(hold.cause for hold in snapshot.stage.holds) & _WAITS_FOR_SOMEBODY
+        if causes - self._told:
+            self.say(snapshot.bottleneck)
+        self._told = causes
 
 
 def screen_for(console: PlainWordsConsole, *, quiet: bool) -> Screen:

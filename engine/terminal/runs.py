@@ -63,6 +63,8 @@ def run(request: RunRequest) -> ExitCode:
     case = request.case or default_case_path(directories, request.sources)
     if not request.sources and not case.exists():
         raise CaseError(f"There is no case file {shown(case)} to go on with. Check its name, or name a folder to run.")
+    if not request.sources and CaseFile.is_new(case):
+        raise CaseError(f"{shown(case)} holds nothing: its creation was cut short. Name the folder to run again.")
     console = messages()
     end = asyncio.run(_Run(request, case, directories, Progress(screen_for(console, quiet=request.quiet))).run())
     if end.summary is None:

@@ -378,3 +378,24 @@ def test_what_is_closed_says_so(case: CaseFile) -> None:
     case.close()
     with pytest.raises(CaseError, match="closed"):
         case.commit([found("a.pdf")])
+
+
+def test_a_creation_cut_short_within_its_first_transaction_is_undone(tmp_path: Path) -> None:
+    """A rollback journal that a crash left is rolled back, and the case can be created at the same place."""
+    case = tmp_path / "c.sluice"
+    script = (
+        "import apsw, os, sys\n"
+        "connection = apsw.Connection(sys.argv[1])\n"
+        "connection.execute('PRAGMA page_size = 16384; PRAGMA cache_size = 1; PRAGMA synchronous = FULL')\n"
+        "connection.execute('BEGIN IMMEDIATE; CREATE TABLE a (x); INSERT INTO a VALUES (1); COMMIT')\n"
+        "connection.execute('BEGIN IMMEDIATE; DROP TABLE a; PRAGMA user_version = 7')\n"
+        "connection.execute('CREATE TABLE b (x)')\n"
+        "connection.execute('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) '\n"
+        "                   'INSERT INTO b SELECT randomblob(9000) FROM n')\n"
+        "os._exit(9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, case], check=False)
+    assert case.with_name("c.sluice-journal").exists()
+    with pytest.raises(CaseError, match=r"not a Sluicegate case|holds nothing"):
+        CaseFile.open(case)
+    assert not case.with_name("c.sluice-journal").exists()

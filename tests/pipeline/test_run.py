@@ -370,6 +370,7 @@ async def test_an_empty_folder_finishes_at_once(tmp_path: Path) -> None:
     assert summary.state is RunState.FINISHED
     assert summary.counts.documents == Tally()
     assert [r["event"] for r in records_of(tmp_path / "c.sluice")] == [
+        "SOURCES",
         "RUN_STARTED",
         "ENUMERATED",
         "RECONCILED",
@@ -407,7 +408,7 @@ async def test_a_failed_start_of_workers_leaves_a_case_that_knows_its_sources(tm
     assert summary.error == "Worker processes cannot be started."
     assert summary.counts.unfinished_sources == 1
     assert not summary.counts.reconciled
-    assert records_of(tmp_path / "c.sluice")[0]["event"] == "RUN_STARTED"
+    assert [r["event"] for r in records_of(tmp_path / "c.sluice")][:2] == ["SOURCES", "RUN_STARTED"]
     assert (
         await run_once(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow())
     ).counts.pages.extracted == 3
@@ -451,7 +452,7 @@ async def test_a_pause_while_workers_start_is_recorded_after_the_start_and_lasts
         run.stop()
         await running
     records = records_of(tmp_path / "c.sluice")
-    assert [record["event"] for record in records][:2] == ["RUN_STARTED", "HELD"]
+    assert [record["event"] for record in records][:3] == ["SOURCES", "RUN_STARTED", "HELD"]
     with CaseFile.open(tmp_path / "c.sluice") as case:
         assert case.info().paused
 

@@ -15,6 +15,7 @@ from engine import (
     CaseInUseError,
     Directories,
     FlowLimits,
+    HoldCause,
     Outcome,
     RunState,
     Settings,
@@ -271,4 +272,42 @@ async def test_a_case_whose_file_cannot_be_read_at_the_end_can_still_be_closed(t
 
     session._case.info = fail  # type: ignore[method-assign]  # a disk that fails at this moment
     assert (await session.run([folder])).state is RunState.FINISHED
+    await session.close()
+
+
+async def test_a_case_that_knows_no_source_does_not_finish_as_if_all_was_done(tmp_path: Path) -> None:
+    """Going on with a case that ended before anything was begun is refused, and not a success over nothing."""
+    session = await open_case(
+        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+    )
+    with pytest.raises(SourceError, match="Name the folder again"):
+        await session.run()
+    await session.close()
+
+
+async def test_pages_pending_below_a_folder_that_is_away_wait_for_it(tmp_path: Path) -> None:
+    """A resume while the drive is unplugged holds, and goes on when it is back; nothing becomes a dead letter."""
+    folder = tmp_path / "in"
+    pdfs.batch(folder, documents=30, pages_each=4)
+    places = directories(tmp_path)
+    session = await open_case(tmp_path / "case.sluice", request_id="r", settings=quick(), directories=places)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(session.run([folder]))
+        while not session.snapshot().counts.pages.extracted:
+            await asyncio.sleep(0.005)
+        session.stop()
+    await session.close()
+
+    folder.rename(tmp_path / "unplugged")
+    session = await open_case(tmp_path / "case.sluice", settings=quick(), directories=places)
+    async with asyncio.TaskGroup() as tasks:
+        resumed = tasks.create_task(session.run())
+        while not (resumed.done() or any(hold.cause is HoldCause.UPSTREAM for hold in session.snapshot().stage.holds)):
+            await asyncio.sleep(0.01)
+        (tmp_path / "unplugged").rename(folder)
+    assert not resumed.result().counts.reasons
+    if resumed.result().counts.unfinished_sources:
+        resumed_again = await session.run()
+        assert resumed_again.state is RunState.FINISHED
+    assert (await session.run()).counts.pages == Tally(enumerated=120, extracted=120)
     await session.close()
