@@ -29,7 +29,9 @@ def of_throughput(result: Throughput) -> Iterator[str]:
         ["  from", *(f"{speed.least:,.1f}" for speed in speeds.values())],
         ["  to", *(f"{speed.most:,.1f}" for speed in speeds.values())],
     ]
-    rows += [[name, *(_cell(result.runs, part, read, form) for part in speeds)] for name, read, form in _ROWS]
+    for name, read, form in _ROWS:
+        cells = [_cell(result.runs, part, read, form) for part in speeds]
+        rows += [[name, *cells]] if any(cells) else []
     yield from table(["median of all turns", *speeds], rows)
     yield ""
     yield f"ratio_headless   {ratio(result.ratio_headless)}   headless / bare"
