@@ -142,6 +142,13 @@ class Opening(QObject):
         return session is not None and session.info.path == path
 
     async def _begin(self, sources: tuple[Path, ...], *, ask: bool) -> None:
+        # Before a case is made for it: a case about a mistyped folder would only be in the way.
+        missing = await asyncio.to_thread(lambda: [path for path in sources if not path.exists()])
+        if missing:
+            self._control.said.emit(
+                f"There is no folder or file {shown_path(missing[0])}. Nothing was started; check the name.", Tone.BAD
+            )
+            return
         session = self._control.session
         proposed_path = (
             session.info.path

@@ -54,6 +54,7 @@ async def _desk(tmp_path: Path) -> AsyncIterator[Desk]:
         await asyncio.sleep(0)
         if (folder.parent / "broken").exists():
             raise SourceError("The sample batch cannot be written here.")
+        folder.mkdir(parents=True)
         return 7
 
     engine = Engine(directories=Directories.below(tmp_path), open_case=opener, write_sample_batch=sample)
@@ -72,6 +73,8 @@ async def _desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 async def test_taking_a_folder_asks_once_and_runs_on_it(tmp_path: Path) -> None:
     """The call returns before anything happened; after the one question the run has the sources."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.pdf").touch()
     async with _desk(tmp_path) as desk:
         desk.opening.take([tmp_path / "a", tmp_path / "b.pdf"])
         assert desk.opener.opened == []
@@ -82,6 +85,15 @@ async def test_taking_a_folder_asks_once_and_runs_on_it(tmp_path: Path) -> None:
         await until(lambda: desk.opener.opened and desk.opener.opened[0].calls)
         assert desk.opener.opened[0].info.request_id == "R-77"
         assert desk.opener.opened[0].calls == ["run 2"]
+
+
+async def test_a_source_that_is_not_there_makes_no_case(tmp_path: Path) -> None:
+    """A mistyped folder is told before a case is opened for it."""
+    async with _desk(tmp_path) as desk:
+        desk.opening.take([tmp_path / "nowhere"], ask=False)
+        await desk.settle()
+        assert desk.opener.opened == []
+        assert "nowhere" in desk.said[0]
 
 
 async def test_a_question_that_is_put_away_starts_nothing(tmp_path: Path) -> None:
