@@ -94,6 +94,9 @@ async def test_it_begins_with_the_empty_page(tmp_path: Path) -> None:
 
 async def test_a_drop_returns_at_once_and_then_asks(tmp_path: Path) -> None:
     """When the drop event returns nothing has been opened or looked at; the question follows on the loop."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "c.pdf").touch()
     async with _stage(tmp_path) as stage:
         assert drop(stage.window, mime_of(tmp_path / "a", tmp_path / "b", tmp_path / "c.pdf"))
         assert not stage.window.findChildren(StartDialog)

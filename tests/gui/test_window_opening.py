@@ -54,7 +54,7 @@ async def _desk(tmp_path: Path) -> AsyncIterator[Desk]:
         await asyncio.sleep(0)
         if (folder.parent / "broken").exists():
             raise SourceError("The sample batch cannot be written here.")
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True)  # noqa: ASYNC240  # a temporary folder of the test's own
         return 7
 
     engine = Engine(directories=Directories.below(tmp_path), open_case=opener, write_sample_batch=sample)
