@@ -22,7 +22,7 @@ from engine.models.document import Posture, Span, SpanReport
 from engine.models.facts import DocumentFailed, Fact, PagesDone, Receipt
 from engine.models.flow import GateChange, StageStatistics
 from engine.models.outcome import HoldCause, RunState
-from engine.models.run import Counts, RunSummary, Snapshot
+from engine.models.run import RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.activity import ActiveClock
 from engine.pipeline.commits import CommitLane
@@ -32,6 +32,7 @@ from engine.pipeline.monitor import Monitor, MonitorInputs
 from engine.pipeline.probing import ProbeHooks, Prober
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
+from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, unfinished
 from engine.pipeline.text_lane import TextLane
 from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
@@ -208,7 +209,7 @@ class Run:
     def _explain(self, statistics: StageStatistics) -> str:
         sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)
         if self._prober.probing >= self.settings.flow.workers and not statistics.queue_depth and not statistics.holds:
-            return _OPENING  # the stage sees workers without work; they have it elsewhere
+            return OPENING  # the stage sees workers without work; they have it elsewhere
         return sentence
 
     async def execute(self) -> RunSummary:
@@ -260,7 +261,7 @@ class Run:
             foreseen = True
         finally:
             if not foreseen:
-                self._error = _FAULT
+                self._error = FAULT
             if not self._commits.failed:
                 if not self._begun:
                     await self._begin(None)
@@ -281,7 +282,7 @@ class Run:
         self._posture = posture
         started = evidence.run_started(
             self.settings,
-            posture or _NOT_STARTED,
+            posture or NOT_STARTED,
             operator=self._inputs.operator,
             resumed=self._inputs.resumed,
         )
@@ -326,7 +327,7 @@ class Run:
     async def _finish(self) -> None:
         state = RunState.FINISHED if self._finished else RunState.INCOMPLETE
         if state is RunState.INCOMPLETE and not self._stopping and not self._error:
-            self._error = _unfinished(self.counts)
+            self._error = unfinished(self.counts)
         await self._commits.commit(evidence.reconciled())
         await self._commits.commit(evidence.run_ended(state, elapsed_s=self._clock.elapsed_s))
 
@@ -412,7 +413,7 @@ class Run:
         if self._in_flight or self._prober.probing:
             return
         if not self._inputs.extractor.relieve() and not self._stopping:
-            self._lasting_error = _BUDGET_TOO_SMALL
+            self._lasting_error = BUDGET_TOO_SMALL
             self.stop()
 
     def _summary(self) -> RunSummary:
@@ -430,37 +431,6 @@ class Run:
             already_done_documents=self._already_done,
             error=self._error,
         )
-
-
-_OPENING = (
-    "Opening and hashing documents is the bottleneck: all workers are busy with it. More workers or a faster disk "
-    "would help; a larger queue would not."
-)
-
-_NOT_STARTED = Posture(limits=(), sandbox="no worker was started", parser="none")
-
-_FAULT = (
-    "The run ended because of a fault in the program; please report it. Everything acknowledged before it is kept, "
-    "and the case can be resumed."
-)
-
-_BUDGET_TOO_SMALL = (
-    "The memory budget does not even carry the program and idle workers, so that nothing could go on. Set a larger "
-    "budget or fewer workers, then resume."
-)
-
-
-def _unfinished(counts: Counts) -> str:
-    if counts.unfinished_sources:
-        return (
-            f"{counts.unfinished_sources} of the folders and files that were asked for earlier cannot be found, so "
-            "that it is not known what is in them. Connect them again and resume. Everything else is accounted for."
-        )
-    return (
-        f"{counts.pages.pending:,} pages of {counts.documents.pending:,} documents have no terminal record although "
-        "nothing is left to do. This is a fault in the program; please report it. Resume the case to try these pages "
-        "again."
-    )
 
 
 def _first(group: BaseExceptionGroup[EngineError]) -> EngineError:
