@@ -254,9 +254,13 @@ def test_pause_and_sources_outlast_the_program(case: CaseFile, path: Path) -> No
     with CaseFile.open(path) as again:
         assert again.info().paused
         assert again.info().unfinished_sources == (b"/b", b"/a\xff")
-        again.commit([Noted(event="ENUMERATED", enumerated=True), Noted(event="RELEASED", paused=False)])
+        again.commit([Noted(event="ENUMERATED", sources=(b"/b",), enumerated=True)])
+        assert again.info().unfinished_sources == (b"/a\xff",)  # one that was not named is not finished by it
+        again.commit([Noted(event="ENUMERATED", sources=(b"/a\xff",), enumerated=True)])
+        again.commit([Noted(event="RELEASED", paused=False)])
         assert not again.info().paused
         assert again.info().unfinished_sources == ()
+        assert again.info().sources == 2
         again.commit([Noted(event="RUN_STARTED", sources=(b"/b",))])
         assert again.info().unfinished_sources == (b"/b",)
 
@@ -281,7 +285,7 @@ def test_a_case_is_not_reconciled_before_its_sources_are_looked_through(case: Ca
         assert again.counts().unfinished_sources == 2
         assert not again.counts().reconciled
         assert (records(again)[-1]["reconciled"], records(again)[-1]["unfinished_sources"]) == (False, 2)
-        again.commit([Noted(event="ENUMERATED", enumerated=True), Noted(event="RECONCILED")])
+        again.commit([Noted(event="ENUMERATED", sources=(b"/a", b"/b"), enumerated=True), Noted(event="RECONCILED")])
         assert again.counts().reconciled
         assert records(again)[-1]["reconciled"] is True
 
