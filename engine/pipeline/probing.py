@@ -5,12 +5,10 @@ the case decides whether its bytes are new, and its pages go to the scheduler; o
 """
 
 import asyncio
-import heapq
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import dataclass, replace
 
 from engine.models.document import (
     DocumentRef,
@@ -24,6 +22,7 @@ from engine.models.document import (
 from engine.models.facts import DocumentFailed, DocumentProbed, PageRetried, ProbeDecision
 from engine.models.outcome import Reason
 from engine.pipeline.commits import CommitLane
+from engine.pipeline.retries import RetryHeap
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler, page_ranges
 from engine.pipeline.seams import CaseStore, Extractor
@@ -37,13 +36,6 @@ class _Item:
     document: DocumentRef
     resumed: bool
     attempt: int = 1
-
-
-@dataclass(order=True, slots=True)
-class _Retry:
-    ready_s: float
-    number: int
-    item: _Item = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +89,7 @@ class Prober:
         self._hooks = hooks
         self._in_hand: set[int] = set()
         self._waiting: deque[_Item] = deque()
-        self._retries: list[_Retry] = []
-        self._numbers = count()
+        self._retries: RetryHeap[_Item] = RetryHeap(hooks.now)
         self._probing = 0
         self._changed = asyncio.Event()
 
@@ -158,22 +149,13 @@ class Prober:
             return None
         if self._waiting:
             return self._waiting.popleft()
-        if self._retries and self._retries[0].ready_s <= self._hooks.now():
-            return heapq.heappop(self._retries).item
-        return None
+        return self._retries.take_due()
 
     async def _wait_changed(self) -> None:
-        delay_s = None
-        if self._retries and self._probing < self._hooks.concurrency():
-            delay_s = max(0.0, self._retries[0].ready_s - self._hooks.now())
-        if delay_s is None:
+        if self._probing < self._hooks.concurrency():
+            await self._retries.wait(self._changed)
+        else:
             await self._changed.wait()
-            return
-        timer = asyncio.get_running_loop().call_later(delay_s, self._changed.set)
-        try:
-            await self._changed.wait()
-        finally:
-            timer.cancel()
 
     async def _probe(self, item: _Item) -> None:
         try:
@@ -205,7 +187,7 @@ class Prober:
         self._again(replace(item, attempt=item.attempt + 1), delay_s)
 
     def _again(self, item: _Item, delay_s: float) -> None:
-        heapq.heappush(self._retries, _Retry(self._hooks.now() + delay_s, next(self._numbers), item))
+        self._retries.add(item, delay_s)
         self._changed.set()
 
     def _decided(self, decision: ProbeDecision, item: _Item, probe: Probe) -> None:

@@ -7,13 +7,12 @@ or text is held, only coordinates.
 """
 
 import asyncio
-import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
 from engine.models.document import OpenDocument, Span
+from engine.pipeline.retries import RetryHeap
 
 
 def page_ranges(pages: Iterable[int]) -> list[range]:
@@ -41,13 +40,6 @@ class _Waiting:
         return Span(document=self.document, first_page=taken.start, page_count=len(taken))
 
 
-@dataclass(order=True, slots=True)
-class _Retry:
-    ready_s: float
-    number: int
-    span: Span = field(compare=False)
-
-
 class SpanScheduler:
     """Holds documents with pages to admit and hands out spans.
 
@@ -70,7 +62,6 @@ class SpanScheduler:
         begun_at_once: int = 2,
         retry_room: int = 256,
     ) -> None:
-        self._now = now
         self._span_pages = span_pages
         self._small_room = small_room
         self._large_room = large_room
@@ -79,8 +70,7 @@ class SpanScheduler:
         self._small: deque[_Waiting] = deque()
         self._large: deque[_Waiting] = deque()
         self._begun: deque[_Waiting] = deque()
-        self._retries: list[_Retry] = []
-        self._numbers = count()
+        self._retries: RetryHeap[Span] = RetryHeap(now)
         self._lead = 0  # pages that long documents are ahead of small ones
         self._reserved = 0
         self._closed = False
@@ -121,7 +111,7 @@ class SpanScheduler:
 
     def add_retry(self, span: Span, delay_s: float) -> None:
         """Add a span to try again, not before `delay_s` seconds from now."""
-        heapq.heappush(self._retries, _Retry(self._now() + delay_s, next(self._numbers), span))
+        self._retries.add(span, delay_s)
         self._changed.set()
 
     def close(self) -> None:
@@ -137,17 +127,17 @@ class SpanScheduler:
             if span is not None:
                 return span
             self._changed.clear()
-            await self._wait_changed()
+            await self._retries.wait(self._changed)
         return None
 
     def try_next(self) -> Span | None:
         """Return the next span, or None when none is due now."""
         if len(self._retries) > self._retry_room:
-            span = self._due_retry()
+            span = self._retries.take_due()
             if span is not None:
                 return span
         span = self._fresh()
-        return span if span is not None else self._due_retry()
+        return span if span is not None else self._retries.take_due()
 
     def _fresh(self) -> Span | None:
         while len(self._begun) < self._begun_at_once and self._large:
@@ -175,20 +165,3 @@ class SpanScheduler:
             self._room.set()
         self._lead -= span.page_count
         return span
-
-    def _due_retry(self) -> Span | None:
-        if self._retries and self._retries[0].ready_s <= self._now():
-            return heapq.heappop(self._retries).span
-        return None
-
-    async def _wait_changed(self) -> None:
-        if not self._retries:
-            await self._changed.wait()
-            return
-        # Only between a failure and its retry: a rare timer, not one per page.
-        delay_s = max(0.0, self._retries[0].ready_s - self._now())
-        timer = asyncio.get_running_loop().call_later(delay_s, self._changed.set)
-        try:
-            await self._changed.wait()
-        finally:
-            timer.cancel()
