@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,53 +16,15 @@ import pytest
 
 from engine.case.casefile import CaseFile
 from engine.case.export import export_audit
-from engine.case.reader import CaseReader
 from engine.case.verify import verify_file
+from tests.faults.program import finish, pages_done, start, wait_for_children_to_end
 from tests.support import pdfs
 from tests.support.runs import assert_one_terminal_record_each, golden_set, records_of
 
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("SLUICEGATE_KILLS", "20"))
 SEED = int(os.environ.get("SLUICEGATE_SEED", str(random.randrange(10**6))))  # noqa: S311  # printed, not secret
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
-
-
-def start(case: Path, folder: Path, home: Path) -> "subprocess.Popen[bytes]":
-    """Start the program on a folder, in a place of its own."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
-    command = [sys.executable, "-m", "engine.terminal", "run", str(folder)]
-    command += ["--case", str(case), "--request-id", "r", "--quiet"]
-    return subprocess.Popen(
-        # The rate makes a run long enough to be killed several times, without using up the machine.
-        [*command, "--rate", "400", "--burst", "16"],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=home,
-    )
-
-
-def finish(case: Path, folder: Path, home: Path) -> None:
-    """Run to the end, and check that it ended with everything accounted for."""
-    process = start(case, folder, home)
-    _, errors = process.communicate()
-    assert process.returncode in {0, 1}, errors.decode()
-
-
-def wait_for_children_to_end(children: list[psutil.Process]) -> list[psutil.Process]:
-    """Return the processes that are still there after they had time to notice."""
-    _, left = psutil.wait_procs(children, timeout=30)
-    return left
-
-
-def pages_done(case: Path) -> int:
-    """Return how many pages of a case that another process is writing have their terminal record."""
-    if not case.exists() or CaseFile.is_new(case):
-        return 0
-    with CaseReader(case) as reader:
-        return reader.counts().pages.terminal
 
 
 @pytest.mark.slow
