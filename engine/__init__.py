@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     )
     from engine.session.opening import open_case, usual_parts
     from engine.session.session import Parts, Session
-    from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, Settings, WorkerLimits
+    from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, RetryLimits, Settings, WorkerLimits
     from engine.version import __version__
 
 _PLACES = {
@@ -105,7 +105,6 @@ _PLACES = {
     "engine.session.directories": (
         "CASE_SUFFIX",
         "Directories",
-        "DiskReserve",
         "RecentCase",
         "default_case_path",
         "default_request_id",
@@ -116,7 +115,15 @@ _PLACES = {
     ),
     "engine.session.opening": ("open_case", "usual_parts"),
     "engine.session.session": ("Parts", "Session"),
-    "engine.settings": ("Clocks", "DiskReserve", "FlowLimits", "MemoryBudget", "Settings", "WorkerLimits"),
+    "engine.settings": (
+        "Clocks",
+        "DiskReserve",
+        "FlowLimits",
+        "MemoryBudget",
+        "RetryLimits",
+        "Settings",
+        "WorkerLimits",
+    ),
     "engine.version": ("__version__",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -155,6 +162,7 @@ __all__ = [
     "Posture",
     "Reason",
     "RecentCase",
+    "RetryLimits",
     "RowState",
     "RunState",
     "RunSummary",

@@ -210,6 +210,27 @@ class DiskReserve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryLimits:
+    """How often, and how long after, something is tried again that failed for the circumstances."""
+
+    attempts: int = 5
+    """Tries in all."""
+    first_delay_s: float = 0.5
+    """Longest delay before the second try; it doubles with each further one."""
+    max_delay_s: float = 30.0
+    """Longest delay before any try."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.attempts <= 100:
+            raise SettingsError(f"The number of tries is {self.attempts}, and must be from 1 to 100.")
+        if not 0 < self.first_delay_s <= self.max_delay_s <= 3600:
+            raise SettingsError(
+                f"Retries need 0 < first delay ({self.first_delay_s} s) <= longest delay ({self.max_delay_s} s) <= "
+                "3,600 s."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of a run."""
 
@@ -218,6 +239,7 @@ class Settings:
     worker: WorkerLimits = field(default_factory=WorkerLimits)
     memory: MemoryBudget = field(default_factory=MemoryBudget)
     disk: DiskReserve = field(default_factory=DiskReserve)
+    retry: RetryLimits = field(default_factory=RetryLimits)
 
     def with_flow(self, **changes: Any) -> Self:
         """Return a copy with other knobs of the flow.
@@ -245,6 +267,7 @@ class Settings:
                 worker=WorkerLimits(**_known(WorkerLimits, data)),
                 memory=MemoryBudget(**_known(MemoryBudget, data)),
                 disk=DiskReserve(**_known(DiskReserve, data)),
+                retry=RetryLimits(**_known(RetryLimits, data)),
             )
         except (TypeError, AttributeError) as error:
             raise SettingsError(
@@ -253,7 +276,14 @@ class Settings:
             ) from error
 
 
-_SECTIONS = {FlowLimits: "flow", Clocks: "clocks", WorkerLimits: "worker", MemoryBudget: "memory", DiskReserve: "disk"}
+_SECTIONS = {
+    FlowLimits: "flow",
+    Clocks: "clocks",
+    WorkerLimits: "worker",
+    MemoryBudget: "memory",
+    DiskReserve: "disk",
+    RetryLimits: "retry",
+}
 
 
 def _known(section: type[Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a run is given: the case, its sources, its workers, its threads and its limits."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -54,5 +55,7 @@ class RunInputs:
     """Whether an earlier run of this case left something."""
     clock: Clock
     random: Callable[[], float]
+    wall_s: Callable[[], float] = time.time
+    """The wall clock, in seconds since 1970."""
     stop_grace_s: float = 5.0
     """How long a stop waits for pages in flight before it drops them: they stay pending."""

@@ -26,6 +26,8 @@ from engine.pipeline.retries import RetryHeap
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler, page_ranges
 from engine.pipeline.seams import CaseStore, Extractor
+from engine.pipeline.settling import Look
+from engine.pipeline.upstream import Blame
 
 PAGES_A_READ = 10_000
 """Page numbers of a resumed document read from the case at a time."""
@@ -36,6 +38,8 @@ class _Item:
     document: DocumentRef
     resumed: bool
     attempt: int = 1
+    look: Look | None = None
+    """What its file looked like last, where it may still be written to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +54,10 @@ class ProbeHooks:
     """The monotonic clock."""
     on_settled: Callable[[], None]
     """Told each time that a document left the prober."""
-    source_is_away: Callable[[Reason, bytes], Awaitable[bool]]
-    """Tells whether a document (by its path) failed for a reason because its source is away."""
+    blame: Callable[[Reason, bytes], Awaitable[Blame]]
+    """Tells what a failure, for a reason, of a document (by its path) says about its source."""
+    look: Callable[[bytes, Probe | Failure, Look | None], Awaitable[Look | None]]
+    """Looks at the file of a document that was just probed; None where what was found is final."""
 
 
 class Prober:
@@ -163,7 +169,10 @@ class Prober:
         finally:
             self._probing -= 1
             self._changed.set()
-        if isinstance(found, Failure):
+        look = await self._hooks.look(item.document.location, found, item.look)
+        if look is not None:
+            self._again(replace(item, look=look), look.delay_s)  # it is still being written; it was no try
+        elif isinstance(found, Failure):
             await self._failed(item, found)
         elif item.resumed:
             await self._resume(item, found)
@@ -175,10 +184,13 @@ class Prober:
 
     async def _failed(self, item: _Item, failure: Failure) -> None:
         doc_id = item.document.doc_id
-        if await self._hooks.source_is_away(failure.reason, item.document.location):
+        blame = await self._hooks.blame(failure.reason, item.document.location)
+        if blame is Blame.SOURCE:
             self._again(item, 0.0)  # as soon as the source is back; it was no try
             return
-        delay_s = self._policy.delay_s(failure.reason, item.attempt, lost=failure.reason.ends_worker)
+        delay_s = self._policy.delay_s(
+            failure.reason, item.attempt, lost=failure.reason.ends_worker, passing=blame is Blame.MOMENT
+        )
         if delay_s is None:
             await self._commits.put(DocumentFailed(doc_id=doc_id, failure=failure, attempt=item.attempt))
             self._settle()

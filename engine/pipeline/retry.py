@@ -8,22 +8,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.models.outcome import FailureClass, Reason
+from engine.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """When to try again."""
+    """When to try again, by the settings in force."""
 
     random: Callable[[], float]
     """Uniform between 0 and 1."""
-    killer_attempts: int = 2
-    """Tries, in all, of a page that ended its worker."""
-    transient_attempts: int = 4
-    """Tries, in all, where the circumstances failed."""
-    first_delay_s: float = 0.5
-    max_delay_s: float = 30.0
+    settings: Callable[[], Settings]
 
-    def delay_s(self, reason: Reason, attempt: int, *, lost: bool) -> float | None:
+    @property
+    def killer_attempts(self) -> int:
+        """Tries, in all, of a page that ended its worker."""
+        return self.settings().worker.max_attempts
+
+    def delay_s(self, reason: Reason, attempt: int, *, lost: bool = False, passing: bool = False) -> float | None:
         """Return after how many seconds to try again, or None when this was the last try.
 
         The delay before try n + 1 is drawn from the upper half of `first_delay_s x 2^(n - 1)`, capped
@@ -33,13 +34,15 @@ class RetryPolicy:
             reason: Why the try failed.
             attempt: Which try failed, from 1.
             lost: Whether the try ended its worker.
+            passing: Whether what failed is known to have passed, whatever the reason's class says.
         """
         if lost:
             return 0.0 if attempt < self.killer_attempts else None
-        if reason.failure_class is not FailureClass.TRANSIENT:
+        if reason.failure_class is not FailureClass.TRANSIENT and not passing:
             return None
-        attempts = self.killer_attempts if reason.ends_worker else self.transient_attempts
-        if attempt >= attempts:
+        limits = self.settings().retry
+        if attempt >= (self.killer_attempts if reason.ends_worker else limits.attempts):
             return None
-        ceiling = min(self.max_delay_s, self.first_delay_s * 2.0 ** (attempt - 1))
-        return ceiling * (0.5 + self.random() / 2)
+        # The exponent is bounded, too: 2.0 ** 1100 is an error.
+        ceiling_s = min(limits.max_delay_s, limits.first_delay_s * 2.0 ** min(attempt - 1, 64))
+        return ceiling_s * (0.5 + self.random() / 2)

@@ -33,6 +33,7 @@ from engine.pipeline.probing import ProbeHooks, Prober
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
 from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, unfinished
+from engine.pipeline.settling import Settling
 from engine.pipeline.text_lane import TextLane
 from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
@@ -93,14 +94,15 @@ class Run:
         self._sources = SourceWatch(
             inputs.roots, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.watcher
         )
-        policy = RetryPolicy(random=inputs.random, killer_attempts=self.settings.worker.max_attempts)
+        policy = RetryPolicy(random=inputs.random, settings=lambda: self.settings)
+        settling = Settling(inputs.threads.watcher, inputs.wall_s)
         self._scheduler = SpanScheduler(now=self._now, span_pages=lambda: self.settings.flow.effective_span)
         self._lane = TextLane(
             commits=self._commits,
             scheduler=self._scheduler,
             policy=policy,
             give_back=self._stage.complete,
-            source_is_away=self._sources.is_to_blame,
+            blame=self._sources.blame,
         )
         self._prober = Prober(
             extractor=inputs.extractor,
@@ -114,7 +116,8 @@ class Run:
                 concurrency=lambda: self.settings.flow.workers,
                 now=self._now,
                 on_settled=self._end_when_done,
-                source_is_away=self._sources.is_to_blame,
+                blame=self._sources.blame,
+                look=settling.look,
             ),
         )
         self._feeder = Feeder(inputs.store, inputs.threads.reader, self._prober)

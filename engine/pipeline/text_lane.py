@@ -13,6 +13,7 @@ from engine.models.outcome import Method, Outcome, Reason
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler, page_ranges
+from engine.pipeline.upstream import Blame
 
 
 class TextLane:
@@ -23,7 +24,7 @@ class TextLane:
         scheduler: Takes spans to try again.
         policy: Which failures to try again.
         give_back: Gives back the permits of that many pages.
-        source_is_away: Tells whether a document (by its path) failed for a reason because its source is away.
+        blame: Tells what a failure, for a reason, of a document (by its path) says about its source.
     """
 
     def __init__(
@@ -33,13 +34,13 @@ class TextLane:
         scheduler: SpanScheduler,
         policy: RetryPolicy,
         give_back: Callable[[int], None],
-        source_is_away: Callable[[Reason, bytes], Awaitable[bool]],
+        blame: Callable[[Reason, bytes], Awaitable[Blame]],
     ) -> None:
         self._commits = commits
         self._scheduler = scheduler
         self._policy = policy
         self._give_back = give_back
-        self._source_is_away = source_is_away
+        self._blame = blame
 
     async def deliver(self, span: Span, report: SpanReport) -> None:
         """Commit what is final and schedule what is not.
@@ -51,17 +52,20 @@ class TextLane:
         final: list[PageResult] = []
         for result in report.results:
             failure = result.failure
-            if failure is not None and await self._source_is_away(failure.reason, span.document.location):
+            if failure is None:
+                final.append(result)
+                continue
+            blame = await self._blame(failure.reason, span.document.location)
+            if blame is Blame.SOURCE:
                 # It is tried again as soon as the source is back, and this was no try.
                 self._again(span, range(result.page, result.page + 1), 0.0, attempt=result.attempt)
                 continue
-            delay_s = self._delay_s(result)
+            delay_s = self._policy.delay_s(failure.reason, result.attempt, passing=blame is Blame.MOMENT)
             if delay_s is None:
                 final.append(result)
                 continue
-            assert result.failure is not None  # noqa: S101  # a delay comes from a failure
             await self._commits.put(
-                PageRetried(doc_id=doc_id, page=result.page, failure=result.failure, attempt=result.attempt)
+                PageRetried(doc_id=doc_id, page=result.page, failure=failure, attempt=result.attempt)
             )
             self._again(span, range(result.page, result.page + 1), delay_s, attempt=result.attempt + 1)
         if report.lost is not None:
@@ -89,11 +93,6 @@ class TextLane:
         )
         self._again(span, range(lost.page, lost.page + 1), delay_s, attempt=span.attempt + 1, alone=True)
         return []
-
-    def _delay_s(self, result: PageResult) -> float | None:
-        if result.outcome is not Outcome.DEAD_LETTER or result.failure is None:
-            return None
-        return self._policy.delay_s(result.failure.reason, result.attempt, lost=False)
 
     def _again(self, span: Span, pages: range, delay_s: float, *, attempt: int, alone: bool = False) -> None:
         again = replace(span, first_page=pages.start, page_count=len(pages), attempt=attempt, alone=alone)

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from enum import StrEnum
 
 from engine.models.outcome import Reason
 
@@ -17,6 +18,14 @@ LOOK_S = 2.0
 
 Identity = tuple[int, int]
 """Device and inode of a folder: another one under the same path is another medium, or an empty mount point."""
+
+
+class Blame(StrEnum):
+    """What a document's failure says about its source."""
+
+    DOCUMENT = "document"  # Nothing: the failure is the document's own.
+    SOURCE = "source"  # Its source is away. It waits until that is back, and this was no try.
+    MOMENT = "moment"  # It was out of reach and its source is there again. This was a try, and there may be others.
 
 
 class SourceWatch:
@@ -41,28 +50,32 @@ class SourceWatch:
         loop = asyncio.get_running_loop()
         self._known = await loop.run_in_executor(self._thread, lambda: {root: _identity(root) for root in self._roots})
 
-    async def is_to_blame(self, reason: Reason, location: bytes) -> bool:
-        """Tell whether a document failed because its source is away; if so, the hold begins.
+    async def blame(self, reason: Reason, location: bytes) -> Blame:
+        """Tell whether a document failed because its source is or was away; while it is, the hold stands.
 
         Args:
             reason: Why it failed.
             location: Its absolute path.
         """
         if reason not in _MAY_BE_AWAY:
-            return False
+            return Blame.DOCUMENT
         roots = [root for root in self._known if location.startswith(os.path.join(root, b""))]  # noqa: PTH118  # bytes
         if self._away.intersection(roots):
-            return True  # it may be back by now; what failed meanwhile failed for that
-        if reason is Reason.SOURCE_VANISHED:
-            loop = asyncio.get_running_loop()
-            roots = await loop.run_in_executor(self._thread, self._missing, roots)
-        if not roots:
-            return False
-        self._away.update(roots)
-        if not self._alarm.is_set():
-            self._alarm.set()
-            self._change(True)
-        return True
+            return Blame.SOURCE
+        loop = asyncio.get_running_loop()
+        missing, is_there = await loop.run_in_executor(
+            self._thread, lambda: (self._missing(roots), os.path.lexists(location))
+        )
+        if missing:
+            self._hold(missing)
+        # Others may have found it away in the meantime, and it may be back already: what failed, failed for that.
+        if self._away.intersection(roots):
+            return Blame.SOURCE
+        if reason is Reason.SOURCE_UNREACHABLE:
+            # A share whose folder is still remembered by the system looks as if it were there.
+            self._hold(roots)
+            return Blame.MOMENT
+        return Blame.MOMENT if is_there else Blame.DOCUMENT
 
     async def run(self) -> None:
         """Look after sources that are away, until cancelled."""
@@ -74,6 +87,12 @@ class SourceWatch:
                 self._away.clear()
                 self._alarm.clear()
                 self._change(False)
+
+    def _hold(self, roots: Iterable[bytes]) -> None:
+        self._away.update(roots)
+        if self._away and not self._alarm.is_set():
+            self._alarm.set()
+            self._change(True)
 
     def _missing(self, roots: Iterable[bytes]) -> list[bytes]:
         """Return those folders that are not there, or are another medium than at the start; blocking."""

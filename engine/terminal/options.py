@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, Settings, WorkerLimits
+from engine.settings import Clocks, DiskReserve, FlowLimits, MemoryBudget, RetryLimits, Settings, WorkerLimits
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -159,11 +159,14 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-_Section = type[FlowLimits] | type[Clocks] | type[WorkerLimits] | type[MemoryBudget] | type[DiskReserve]
+_Section = (
+    type[FlowLimits] | type[Clocks] | type[WorkerLimits] | type[MemoryBudget] | type[DiskReserve] | type[RetryLimits]
+)
 
 FLOW = "Flow (queue, marks and permits count pages)"
 MEMORY = "Memory of the whole process tree"
 DISK = "Disk of the case file"
+RETRIES = "Retries"
 CLOCKS = "Clocks (seconds, or with ms, s, m, h); what runs over is ended at once"
 WORKERS = "Limits of one worker process (sizes in bytes, or with K, M, G)"
 
@@ -228,6 +231,11 @@ def _disk(flag: str, name: str, words: str) -> Knob:
     return Knob(flag=flag, section=DiskReserve, name=name, read=read_size, group=DISK, help=words, metavar="SIZE")
 
 
+def _retry(flag: str, name: str, metavar: str, words: str) -> Knob:
+    read = read_duration if metavar == "TIME" else int
+    return Knob(flag=flag, section=RetryLimits, name=name, read=read, group=RETRIES, help=words, metavar=metavar)
+
+
 def _clock(flag: str, name: str, words: str) -> Knob:
     return Knob(flag=flag, section=Clocks, name=name, read=read_duration, group=CLOCKS, help=words, metavar="TIME")
 
@@ -253,6 +261,9 @@ KNOBS: tuple[Knob, ...] = (
     _memory("--memory-release", "release_percent", "%", "Share of the budget at which it goes on."),
     _disk("--disk-hold", "hold_below_bytes", "Free space at the case file below which admission is held."),
     _disk("--disk-release", "release_at_bytes", "Free space from which it goes on."),
+    _retry("--retry-attempts", "attempts", "N", "Tries in all where the circumstances failed."),
+    _retry("--retry-delay", "first_delay_s", "TIME", "Longest delay before the second try; it doubles each time."),
+    _retry("--retry-max-delay", "max_delay_s", "TIME", "Longest delay before any try."),
     _clock("--start-clock", "start_s", "From starting a worker to its readiness."),
     _clock("--open-clock", "open_s", "Opening and hashing one document."),
     _clock("--page-clock", "page_s", "The text of one page."),
@@ -310,6 +321,7 @@ def settings_from(values: Mapping[str, Any]) -> Settings:
         WorkerLimits: {},
         MemoryBudget: {},
         DiskReserve: {},
+        RetryLimits: {},
     }
     for knob in KNOBS:
         value = values.get(knob.parameter)
@@ -327,4 +339,5 @@ def settings_from(values: Mapping[str, Any]) -> Settings:
         worker=WorkerLimits(**given[WorkerLimits]),
         memory=MemoryBudget(**given[MemoryBudget]),
         disk=DiskReserve(**given[DiskReserve]),
+        retry=RetryLimits(**given[RetryLimits]),
     )

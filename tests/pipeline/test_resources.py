@@ -11,8 +11,8 @@ import pytest
 from engine.models.document import DocumentRef, Failure
 from engine.models.outcome import HoldCause, Reason, RunState
 from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, budget_bytes, free_bytes
-from engine.pipeline.upstream import SourceWatch
-from engine.settings import MIB, DiskReserve, MemoryBudget
+from engine.pipeline.upstream import Blame, SourceWatch
+from engine.settings import MIB, DiskReserve, MemoryBudget, RetryLimits
 from tests.support.runs import open_run, records_of, run_once, small_flow, write_documents
 from tests.support.scripted_extractor import ScriptedExtractor
 
@@ -126,15 +126,54 @@ async def test_a_drive_that_was_unplugged_is_told_from_a_file_that_is_gone(tmp_p
     with ThreadPoolExecutor(1) as thread:
         watch = SourceWatch([os.fsencode(gone), os.fsencode(drive)], changes.append, thread)
         await watch.begin()
-        assert not await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf"))
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf")) is Blame.DOCUMENT
         drive.rename(tmp_path / "unplugged")
-        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf"))
-        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "b.pdf"))
-        assert not await watch.is_to_blame(Reason.SOURCE_UNREADABLE, os.fsencode(drive / "c.pdf"))
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "a.pdf")) is Blame.SOURCE
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "b.pdf")) is Blame.SOURCE
+        assert await watch.blame(Reason.SOURCE_UNREADABLE, os.fsencode(drive / "c.pdf")) is Blame.DOCUMENT
         drive.mkdir()  # an empty mount point is not the drive
-        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "d.pdf"))
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(drive / "d.pdf")) is Blame.SOURCE
         assert changes == [True]
-        assert await watch.is_to_blame(Reason.SOURCE_VANISHED, os.fsencode(gone / "a.pdf"))
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(gone / "a.pdf")) is Blame.SOURCE
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")
+async def test_what_failed_while_a_drive_was_away_is_not_blamed_when_it_comes_back_at_once(tmp_path: Path) -> None:
+    """Of documents that fail together, the first one begins the hold; the others are judged after the drive is back."""
+    drive, unplugged = tmp_path / "drive", tmp_path / "unplugged"
+    drive.mkdir()
+    (drive / "c.pdf").touch()
+    with ThreadPoolExecutor(1) as thread:
+        watch = SourceWatch([os.fsencode(drive)], lambda _away: os.rename(unplugged, drive), thread)  # noqa: PTH104  # returns nothing
+        await watch.begin()
+        drive.rename(unplugged)
+        together = [watch.blame(Reason.SOURCE_VANISHED, os.fsencode(drive / name)) for name in ("a.pdf", "b.pdf")]
+        assert await asyncio.gather(*together) == [Blame.SOURCE, Blame.SOURCE]
+
+
+async def test_a_file_that_is_there_again_is_tried_again(tmp_path: Path) -> None:
+    """A document that vanished with its drive and is judged when both are back and the hold is over is not lost."""
+    changes: list[bool] = []
+    with ThreadPoolExecutor(1) as thread:
+        watch = SourceWatch([os.fsencode(tmp_path)], changes.append, thread)
+        await watch.begin()
+        (tmp_path / "a.pdf").touch()
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(tmp_path / "a.pdf")) is Blame.MOMENT
+        assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(tmp_path / "b.pdf")) is Blame.DOCUMENT
+
+
+async def test_a_file_that_never_answers_ends_as_a_dead_letter(tmp_path: Path) -> None:
+    """One file that cannot be reached although its folder can costs itself alone, after as many tries as are set."""
+    folder = write_documents(tmp_path / "in", [3, 4])
+    extractor = ScriptedExtractor(
+        probe=lambda document: Failure(reason=Reason.SOURCE_UNREACHABLE, code=116) if document.doc_id == 1 else None
+    )
+    settings = replace(small_flow(), retry=RetryLimits(attempts=2, first_delay_s=0.01))
+    summary = await run_once(tmp_path / "c.sluice", folder, extractor, settings)
+    assert summary.state is RunState.FINISHED
+    assert summary.counts.documents.extracted == 1
+    assert summary.counts.reasons == {Reason.SOURCE_UNREACHABLE: 1}
+    assert extractor.probes == {1: 2, 2: 1}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engine.errors import ExitCode, SettingsError
-from engine.settings import MIB, Clocks, DiskReserve, FlowLimits, MemoryBudget, Settings, WorkerLimits
+from engine.settings import MIB, FlowLimits, MemoryBudget, Settings, WorkerLimits
 from engine.terminal.border import TerminalCommand
 from engine.terminal.commands import terminal_commands
 from engine.terminal.options import KNOBS, limit_options, read_size, settings_from
@@ -36,9 +36,9 @@ def run_command(*arguments: str) -> Result:
 def test_every_setting_has_exactly_one_option() -> None:
     """No limit can be added to the settings and be forgotten on the command line."""
     fields = {
-        (section, item.name)
-        for section in (FlowLimits, Clocks, WorkerLimits, MemoryBudget, DiskReserve)
-        for item in dataclasses.fields(section)
+        (type(getattr(Settings(), section.name)), item.name)
+        for section in dataclasses.fields(Settings)
+        for item in dataclasses.fields(getattr(Settings(), section.name))
     }
     knobs = [(knob.section, knob.name) for knob in KNOBS]
     assert set(knobs) == fields

@@ -1,0 +1,88 @@
+"""Files that somebody is still writing: a look that says whether one has come to rest.
+
+A document that is just being copied looks damaged, or changes while it is read. It is left alone until it stands
+still, so that half a file neither becomes a dead letter nor passes for the whole.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from engine.models.document import Failure, Probe
+from engine.models.outcome import Reason
+
+FRESH_S = 10.0
+"""A file that was written to less than so many seconds ago may still be written to."""
+
+MOST_LOOKS = 10
+"""Looks after which a file that never comes to rest (a scanner may append to it all day) is taken as it is."""
+
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 1.0, 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a file looked like, to be compared with the next look."""
+
+    number: int
+    """Which look this is, from 1."""
+    version: tuple[int, int]
+    """Size in bytes and time of the last change in nanoseconds."""
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds until the next look."""
+        return min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2.0 ** (self.number - 1))
+
+
+class Settling:
+    """Looks at files that may still be written to.
+
+    Args:
+        thread: A thread for looking, which may block.
+        wall_s: The wall clock, in seconds since 1970, by which file systems date changes.
+    """
+
+    def __init__(self, thread: Executor, wall_s: Callable[[], float]) -> None:
+        self._thread = thread
+        self._wall_s = wall_s
+
+    async def look(self, location: bytes, found: Probe | Failure, last: Look | None) -> Look | None:
+        """Return what a document's file looks like where it has to be left alone for now; None where it is final.
+
+        Args:
+            location: Its absolute path.
+            found: What the probe just made found.
+            last: What the file looked like at the probe before, if that was not final either.
+        """
+        changed = isinstance(found, Failure) and found.reason is Reason.SOURCE_CHANGED
+        if not changed and not _may_be_half(found):
+            return None
+        number = 1 if last is None else last.number + 1
+        if number > MOST_LOOKS:
+            return None
+        loop = asyncio.get_running_loop()
+        version = await loop.run_in_executor(self._thread, _version, location)
+        if version is None or (last is not None and last.version == version):
+            return None
+        fresh = abs(self._wall_s() - version[1] / 1e9) < FRESH_S
+        return Look(number=number, version=version) if changed or fresh or last is not None else None
+
+
+def _may_be_half(found: Probe | Failure) -> bool:
+    return found.reason in _HALF if isinstance(found, Failure) else found.repaired
+
+
+_HALF = frozenset({Reason.EMPTY_FILE, Reason.NOT_A_PDF, Reason.CORRUPT_DOCUMENT, Reason.READ_FAILED})
+
+
+def _version(location: bytes) -> tuple[int, int] | None:
+    """Return a file's size and time of change, or None where there is no regular file any more; blocking."""
+    try:
+        found = os.lstat(location)
+    except (OSError, ValueError):
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
