@@ -20,7 +20,9 @@ from pathlib import Path
 
 from engine.models.document import FoundFile
 from engine.source.entry import look_at, unlisted, unseen
-from engine.source.root import Root, lost, resolve
+from engine.source.root import SCARCE, Root, broken_off, resolve
+
+_WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, *[5.0] * 24)
 
 
 class FolderSource:
@@ -39,6 +41,7 @@ class FolderSource:
         batch_size: int = 256,
         suffixes: Sequence[bytes] = (b".pdf",),
         names_held: int = 32_768,
+        waits_s: Sequence[float] = _WAITS_S,
     ) -> None:
         """Take the sources; nothing is looked at before `check` or `batches`.
 
@@ -47,11 +50,13 @@ class FolderSource:
             batch_size: Most entries in a batch.
             suffixes: How the names of documents end, in lower case.
             names_held: Most names of one folder that are held at a time.
+            waits_s: How long to wait, time after time, where the system has no descriptor or memory for a listing.
         """
         self._paths = tuple(paths)
         self._batch_size = batch_size
         self._suffixes = tuple(suffixes)
         self._names_held = names_held
+        self._waits_s = tuple(waits_s)
 
     def check(self) -> None:
         """Look whether every source can be used; blocking.
@@ -65,7 +70,8 @@ class FolderSource:
         """Yield all entries in batches, as they are found, until all are found or `stop` is set; blocking.
 
         Raises:
-            SourceError: When a source cannot be used (before the first batch), or goes away under way.
+            SourceError: When a source cannot be used (before the first batch), goes away under way, or cannot be
+                listed for want of descriptors or memory.
         """
         found = itertools.chain.from_iterable(self._walk(root, stop) for root in resolve(self._paths))
         while (batch := tuple(itertools.islice(found, self._batch_size))) and not stop.is_set():
@@ -79,8 +85,8 @@ class FolderSource:
             try:
                 name = next(names, None)
             except OSError as error:
-                if not folder or not root.is_there():
-                    raise lost(root) from error
+                if not folder or error.errno in SCARCE or not root.is_there():
+                    raise broken_off(root, error) from error
                 yield unlisted(root.folder, folder, error)
                 name = None
             if name is None:
@@ -91,7 +97,7 @@ class FolderSource:
                 file, enter = look_at(root.folder, path, self._suffixes)
             except OSError as error:
                 if not root.is_there():
-                    raise lost(root) from error
+                    raise broken_off(root, error) from error
                 file, enter = unseen(root.folder, path, self._suffixes, error), False
             if enter:
                 levels.append((path, self._names(os.path.join(root.folder, path), stop)))  # noqa: PTH118  # bytes
@@ -102,7 +108,7 @@ class FolderSource:
         """Yield the names in a folder, in order; an OSError comes after the names that could be had."""
         after, failures = b"", list[OSError]()
         while True:
-            part = heapq.nsmallest(self._names_held, _listed(folder, after, stop, failures))
+            part = heapq.nsmallest(self._names_held, self._listed(folder, after, stop, failures))
             yield from part
             if len(part) < self._names_held:
                 break
@@ -111,15 +117,25 @@ class FolderSource:
         if failures:
             raise failures[0]
 
+    def _listed(self, folder: bytes, after: bytes, stop: threading.Event, failures: list[OSError]) -> Iterator[bytes]:
+        """Yield the names that come after `after`, in no order; a failure ends it and is noted."""
+        try:
+            with self._opened(folder, stop) as listing:
+                for entry in listing:
+                    if stop.is_set():
+                        return
+                    if entry.name > after:
+                        yield entry.name
+        except OSError as error:
+            if not stop.is_set():
+                failures.append(error)
 
-def _listed(folder: bytes, after: bytes, stop: threading.Event, failures: list[OSError]) -> Iterator[bytes]:
-    """Yield the names that come after `after`, in no order; a failure ends it and is noted."""
-    try:
-        with os.scandir(folder) as listing:
-            for entry in listing:
-                if stop.is_set():
-                    return
-                if entry.name > after:
-                    yield entry.name
-    except OSError as error:
-        failures.append(error)
+    def _opened(self, folder: bytes, stop: threading.Event) -> "os._ScandirIterator[bytes]":
+        """Open a folder for listing, in a while where the system has no room for it now."""
+        for wait_s in self._waits_s:
+            try:
+                return os.scandir(folder)
+            except OSError as error:
+                if error.errno not in SCARCE or stop.wait(wait_s):
+                    raise
+        return os.scandir(folder)

@@ -16,6 +16,9 @@ from engine.errors import SourceError
 from engine.models.names import display_name
 from engine.source.entry import is_junk_folder
 
+SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors that say that the system has run out of descriptors or memory, and nothing about the file."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
@@ -82,11 +85,21 @@ def resolve(paths: Iterable[Path]) -> tuple[Root, ...]:
     return tuple(root for root in roots if not any(folder.covers(root) for folder in folders))
 
 
-def lost(root: Root) -> SourceError:
-    """Return the error for a source that went away during the enumeration."""
+def broken_off(root: Root, error: OSError) -> SourceError:
+    """Return the error for a source that could not be enumerated to its end: it went away, or the system refused.
+
+    What is in a folder must not be hidden by leaving it out for a reason that has nothing to do with it.
+    """
+    name = display_name(root.folder)
+    if error.errno in SCARCE:
+        return SourceError(
+            f"The source {name} could not be looked through to its end: the system refused ({error.strerror}). End "
+            "other programs, or raise the limits for open files or memory, and run the case once more: what is done "
+            "stays done."
+        )
     return SourceError(
-        f"The source {display_name(root.folder)} can no longer be reached, so that not all of its files were found. "
-        "Connect it again and run the case once more: what is done stays done."
+        f"The source {name} can no longer be reached, so that not all of its files were found. Connect it again and "
+        "run the case once more: what is done stays done."
     )
 
 
