@@ -21,6 +21,7 @@ from engine.work.messages import Launch
 from engine.work.process import WorkerProcess
 from engine.work.replies import posture_of
 from engine.work.slot import Mark, SlotFile
+from engine.work.starts import NO_FAULT, StartFault
 from engine.work.wire import Wire, WorkerGoneError
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ _FAREWELL_S = 2.0
 _BURIAL_S = 10.0
 """How long a killed worker may take to disappear: one that hangs in a read of a dead network share does not."""
 _LOGGED_BYTES = 2000
+_KILLED = -9
 
 
 class KeeperOwner(Protocol):
@@ -50,8 +52,8 @@ class KeeperOwner(Protocol):
         """
         ...
 
-    def on_ended(self, keeper: "Keeper", fault: str) -> None:
-        """The worker is gone; `fault` says why, in our words, where it never became ready."""
+    def on_ended(self, keeper: "Keeper", fault: StartFault) -> None:
+        """The worker is gone; `fault` says why where it never became ready."""
         ...
 
 
@@ -146,20 +148,20 @@ class Keeper:
     # What follows runs on the keeper's own thread.
 
     def _run(self) -> None:
-        fault = ""
+        fault = NO_FAULT
         try:
             fault = self._keep()
         except Exception:
             # The border of the thread: whatever is wrong in here, the end of the worker has to be told.
             logger.exception("The keeper of a worker failed.")
-            fault = "the program could not handle it"
+            fault = StartFault(words="the program could not handle it")
             self.kill(Failure(reason=Reason.INTERNAL_ERROR))
         finally:
             self._bury()
             self._tell(self._staffing.owner.on_ended, fault)
 
-    def _keep(self) -> str:
-        """Spawn and serve the worker; return why it never became ready, or an empty string."""
+    def _keep(self) -> StartFault:
+        """Spawn and serve the worker; return why it never became ready, if it did not."""
         launch = Launch(
             parent_pid=self._staffing.parent_pid,
             slot=self.slot.address,
@@ -168,7 +170,7 @@ class Keeper:
         try:
             process = WorkerProcess((*self._staffing.command, launch.to_argument()), self.slot.inherited_fds)
         except OSError as error:
-            return f"the system refused: {error.strerror}"
+            return StartFault.of(error)
         with self._lock:
             self._process = process
             killed = self._killed
@@ -179,7 +181,7 @@ class Keeper:
         try:
             posture = posture_of(wire.receive(FrameCaps))
         except FrameError:
-            return "it spoke before it was ready, and not our protocol"
+            return StartFault(words="it spoke before it was ready, and not our protocol")
         except WorkerGoneError:
             return self._start_fault(process, wire)
         self._tell(self._staffing.owner.on_ready, posture)
@@ -190,18 +192,20 @@ class Keeper:
             self.kill(Failure(reason=Reason.WORKER_CRASHED))
         except WorkerGoneError:
             pass
-        return ""
+        return NO_FAULT
 
     def _given_up(self) -> bool:
         return self._killed or (self._leave_by_s is not None and time.monotonic() > self._leave_by_s)
 
-    def _start_fault(self, process: WorkerProcess, wire: Wire) -> str:
+    def _start_fault(self, process: WorkerProcess, wire: Wire) -> StartFault:
         if self._killed:
-            return "it was not ready in time"
+            return StartFault(words="it was not ready in time")
         status = process.reap(_FAREWELL_S)
+        if status == _KILLED:  # by somebody else: most likely the system, for want of memory
+            return StartFault(words="it was killed before it was ready", passing=True)
         # It has not seen a document yet, so that its complaints can only be about itself.
         logger.warning("A worker process ended before it was ready: %r", wire.complaints[-_LOGGED_BYTES:])
-        return f"it ended with status {status} before it was ready"
+        return StartFault(words=f"it ended with status {status} before it was ready")
 
     def _caps(self) -> FrameCaps:
         job = self._job

@@ -24,7 +24,7 @@ from engine.work.memory import MemorySampler
 from engine.work.process import default_command
 from engine.work.roster import Caller, Roster, Worker, WorkerState
 from engine.work.slot import Mark
-from engine.work.starts import StartRecord
+from engine.work.starts import NO_THREAD, StartFault, StartRecord, trouble
 from engine.work.watch import DocumentTimes, Watch
 
 logger = logging.getLogger(__name__)
@@ -142,6 +142,11 @@ class WorkerPool:
         workers = self._roster.workers
         return tuple(workers[number].view() for number in sorted(workers))
 
+    @property
+    def trouble(self) -> str:
+        """One sentence while there are fewer workers than wanted because the system refuses them; or empty."""
+        return trouble(self._starts.refusal, self._roster.living, self._settings.flow.workers)
+
     async def close(self) -> None:
         """End all workers; none is left when this returns. What is being worked on is given up."""
         self._closed = True
@@ -223,9 +228,10 @@ class WorkerPool:
         """Give idle workers to callers, and make room for fresh ones where one is asked for."""
         if not self._roster.waiting:
             return
-        workers = self._roster.workers.values()
-        staffed = sum(worker.state in (WorkerState.IDLE, WorkerState.BUSY) for worker in workers)
-        for worker in self._roster.serve(coming=max(0, self._settings.flow.workers - staffed)):
+        coming = self._settings.flow.workers - self._roster.living
+        if self._starts.refusal:  # none comes in addition; one that ends may make room for another
+            coming = min(coming, len(self._roster.workers) - self._roster.living)
+        for worker in self._roster.serve(coming=max(0, coming)):
             self._let_go(worker)
 
     def _release(self, worker: Worker) -> None:
@@ -253,13 +259,13 @@ class WorkerPool:
         try:
             keeper = Keeper(self._staffing, name=f"worker-{number}", address_space_bytes=address_space_bytes)
         except OSError as error:  # no descriptor or no memory for its slot
-            self._start_failed(f"the system refused: {error.strerror}")
+            self._start_failed(StartFault.of(error))
             return
         try:
             keeper.start()
         except RuntimeError:
             keeper.slot.close()
-            self._start_failed("the system refused another thread")
+            self._start_failed(NO_THREAD)
             return
         worker = Worker(
             number=number, keeper=keeper, address_space_bytes=address_space_bytes, watch=Watch(self._clock())
@@ -277,8 +283,11 @@ class WorkerPool:
         self._roster.take_out(worker)
         worker.keeper.kill(failure)
 
-    def _start_failed(self, fault: str) -> None:
-        sentence = self._starts.failed(fault, self._clock(), self._settings.worker.max_start_failures)
+    def _start_failed(self, fault: StartFault) -> None:
+        most, living = self._settings.worker.max_start_failures, self._roster.living
+        if fault.passing and not self._starts.refusal:
+            logger.warning("A worker process could not be started (%s); %d live.", fault.words, living)
+        sentence = self._starts.failed(fault, self._clock(), most, others=living > 0)
         if sentence:
             self._break(sentence)
 
@@ -332,7 +341,7 @@ class WorkerPool:
         else:
             self._roster.take_out(worker)
 
-    def on_ended(self, keeper: Keeper, fault: str) -> None:
+    def on_ended(self, keeper: Keeper, fault: StartFault) -> None:
         """Replace a worker that is gone."""
         worker = self._staff.pop(keeper)
         self._leaving = [one for one in self._leaving if not one.join(0.0)]
@@ -341,7 +350,7 @@ class WorkerPool:
         starting = worker.state is WorkerState.STARTING
         self._roster.take_out(worker)
         del self._roster.workers[worker.number]
-        if fault and starting and not self._closed:
+        if fault.words and starting and not self._closed:
             self._start_failed(fault)
         if not self._staff:
             self._gone.set()

@@ -119,6 +119,8 @@ class WorkerProcess:
             self.rss_bytes = int(self._usage.memory_info().rss)
         except psutil.Error:
             self.rss_bytes = 0
+        except OSError:
+            pass  # no descriptor is left to look with: what was measured last stands
         return self.rss_bytes
 
     def close(self) -> None:

@@ -126,6 +126,11 @@ class Roster:
         self._callers: deque[Caller] = deque()
 
     @property
+    def living(self) -> int:
+        """How many workers can work."""
+        return sum(worker.state in (WorkerState.IDLE, WorkerState.BUSY) for worker in self.workers.values())
+
+    @property
     def idle(self) -> tuple[Worker, ...]:
         """The idle workers, the last used one last."""
         return tuple(self._idle)
