@@ -1,7 +1,7 @@
 # What people call. A machine needs Python 3.11 to 3.14 and make; the rest is set up here, in .venv beside this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults bench setup setup-dev check lock clean
+.PHONY: help run test faults fuzz bench setup setup-dev check lock clean
 
 # Taken as it was typed: a folder's name may hold a dollar sign, and reaches the shell only through the environment.
 override FOLDER := $(value FOLDER)
@@ -16,6 +16,7 @@ help:
 	@echo "make run FOLDER=...      open it on that folder and start (without a display: in the terminal)"
 	@echo "make test                run every test; ARGS=... goes to pytest"
 	@echo "make faults              inject every fault of the matrix; SLUICEGATE_SEED=... gives the same run again"
+	@echo "make fuzz                break thousands of PDFs and answers of workers; SLUICEGATE_FUZZ=5000 SLUICEGATE_SEED=1"
 	@echo "make bench               measure against a bare script; FOLDER=... OUT=bench.json PAIRS=5 ARGS=--profile"
 	@echo "make bench PART=start    measure something else: enumeration, fairness, export, memory, start, large"
 	@echo "make check               check format, lint, types and import rules"
@@ -39,6 +40,10 @@ test: setup-dev
 faults: setup-dev
 	@QT_QPA_PLATFORM=offscreen SLUICEGATE_KILLS=$${SLUICEGATE_KILLS:-300} $(python) -m pytest -p tests.faults.table \
 		-m fault $(ARGS)
+
+# Broken documents through the program, and broken answers through what reads them. Its tests do a short part of it.
+fuzz: setup-dev
+	@$(python) -m tests.fuzz
 
 # Nothing here judges a figure. ARGS=--help names the options of each part.
 bench: setup
