@@ -29,6 +29,7 @@ from engine.models.facts import (
     PagesDone,
     ProbeDecision,
     Receipt,
+    WorkSlow,
 )
 from engine.models.outcome import RowState
 
@@ -105,6 +106,8 @@ class Booking:
             case PageRetried():
                 document = self._manifest.document(fact.doc_id)
                 self._documents.retried(document, fact.page, fact.failure, fact.attempt)
+            case WorkSlow():
+                self._documents.slow(self._manifest.document(fact.doc_id), fact.page)
             case Noted():
                 self._note(fact)
             case _:
@@ -179,6 +182,10 @@ class Booking:
             assert isinstance(unfinished, int)  # noqa: S101  # a count is a number, for the type checker
             self.state.unfinished_sources = unfinished
         self._journal.record(fact.event, fields)
+        if fact.event == "RUN_STARTED":
+            self._documents.strike_suspects()
+        elif fact.event == "RUN_ENDED":
+            self._manifest.forget_suspects()
         if fact.checkpoint:
             self._journal.checkpoint()
 

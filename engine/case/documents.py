@@ -17,7 +17,7 @@ from engine.case.audit import Fields, failure_fields
 from engine.case.docrecords import DocumentRecords
 from engine.case.journal import Journal
 from engine.case.manifest import Document, Manifest
-from engine.case.schema import LARGEST_DOCUMENT, place_of
+from engine.case.schema import LARGEST_DOCUMENT, doc_and_page, place_of
 from engine.case.state import CaseState
 from engine.case.storage import ContradictionError
 from engine.models.document import Failure, PageResult, Probe, document_label
@@ -64,6 +64,7 @@ class DocumentBook:
             ContradictionError: When the document is not in a state to be probed.
         """
         sha256 = bytes.fromhex(probe.sha256)
+        self._manifest.clear(place_of(document.doc_id))  # what was slow was the look into it, and that has ended
         if document.state is RowState.OPEN:
             return self._probed_again(document, probe, sha256)
         if document.state is not RowState.PENDING:
@@ -144,10 +145,39 @@ class DocumentBook:
                 raise ContradictionError(f"page {page} of document {document.doc_id} cannot be tried again")
         if document.state not in (RowState.PENDING, RowState.OPEN):
             raise ContradictionError(f"document {document.doc_id} is {document.state} and is to be tried again")
+        self._manifest.clear(place)  # this try has ended; should the application die later, it was not for this
         if failure.reason.ends_worker:  # a source that could not be read says nothing against the page
             self._manifest.strike(place)
         self._records.retried(document, page, failure, attempt)
         self._manifest.progressed(document)
+
+    def slow(self, document: Document, page: int | None) -> None:
+        """Book that a page, or the document where `page` is None, has been in work for long: it is suspected.
+
+        Raises:
+            ContradictionError: When the document has no such page.
+        """
+        if page is not None and not 1 <= page <= (document.page_count or 0):
+            raise ContradictionError(f"page {page} of document {document.doc_id} cannot be in work")
+        self._manifest.suspect(place_of(document.doc_id, page or 0))
+
+    def strike_suspects(self) -> None:
+        """Count one strike, with its RETRY record, against whatever was in work for long when the application died.
+
+        What got its terminal record after it was suspected is not struck.
+        """
+        self._journal.flush()
+        self._manifest.flush()
+        for place in self._manifest.suspects():
+            doc_id, page = doc_and_page(place)
+            document = self._manifest.document(doc_id)
+            if document.state in (RowState.PENDING, RowState.OPEN):
+                self._manifest.strike(place)
+                failure = Failure(reason=Reason.WORKER_LOST)
+                self._records.retried(document, page or None, failure, self._manifest.strikes(place))
+                self._manifest.progressed(document)
+            self._manifest.trim()
+        self._manifest.forget_suspects()
 
     def flush(self) -> None:
         """Write the rows that were kept."""

@@ -23,6 +23,8 @@ _PAGES_A_READ: Final = 2000
 
 _WAITING_A_READ: Final = 100
 
+_SUSPECTS_A_READ: Final = 500
+
 _COLUMNS: Final = (
     "doc_id, root_id, path, version, size_bytes, mtime_ns, state, outcome, reason, sha256, page_count, pages_done, "
     "pages_dead, repaired, source_fault, duplicate_of, last_record"
@@ -236,6 +238,34 @@ class Manifest:
             "INSERT INTO strikes VALUES (?, 1) ON CONFLICT (place) DO UPDATE SET count = count + 1", (place,)
         )
 
+    def strikes(self, place: int) -> int:
+        """Return how many strikes there are against a page or a document."""
+        found: int | None = self._connection.execute("SELECT count FROM strikes WHERE place = ?", (place,)).get
+        return found or 0
+
+    def suspect(self, place: int) -> None:
+        """Remember that a page or a document is in work for long."""
+        self._connection.execute("INSERT OR IGNORE INTO suspects VALUES (?)", (place,))
+
+    def clear(self, place: int) -> None:
+        """Forget that a page or a document was in work for long."""
+        self._connection.execute("DELETE FROM suspects WHERE place = ?", (place,))
+
+    def suspects(self) -> Iterator[int]:
+        """Yield the places that are suspected and have no terminal record; the journal must have been flushed."""
+        after = -1
+        while found := self._suspects_after(after):
+            yield from found
+            after = found[-1]
+
+    def _suspects_after(self, after: int) -> list[int]:
+        rows: list[Any] = self._connection.execute(_SUSPECTS, (after, _SUSPECTS_A_READ)).fetchall()
+        return [place for (place,) in rows]
+
+    def forget_suspects(self) -> None:
+        """Forget all that was in work for long."""
+        self._connection.execute("DELETE FROM suspects")
+
     def trim(self) -> None:
         """Let go of rows in memory where there are many; nobody may hold one."""
         if len(self._documents) > _KEPT:
@@ -268,6 +298,10 @@ _MARKS: Final = ", ".join("?" * len(_NAMES))
 _UPDATE: Final = f"UPDATE manifest SET {', '.join(f'{name} = ?' for name in _NAMES[_FIXED:])} WHERE doc_id = ?"  # noqa: S608  # our own columns
 _UPDATE_PROGRESS: Final = "UPDATE manifest SET pages_done = ?, pages_dead = ?, last_record = ? WHERE doc_id = ?"
 _WAITING: Final = "SELECT doc_id FROM manifest WHERE state = 'waiting' AND duplicate_of = ?"
+_SUSPECTS: Final = (
+    "SELECT place FROM suspects WHERE place > ? "
+    "AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.place = suspects.place) ORDER BY place LIMIT ?"
+)
 _TERMINAL_PAGES: Final = "SELECT place & 0xFFFFFFFF FROM audit WHERE place BETWEEN ? AND ?"
 
 

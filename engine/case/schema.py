@@ -133,6 +133,12 @@ CREATE TRIGGER header_is_never_deleted BEFORE DELETE ON header
 BEGIN SELECT RAISE(ABORT, 'the header of the case is final'); END;
 """
 
+_SUSPECTS = """
+CREATE TABLE suspects (
+    place INTEGER PRIMARY KEY -- in work for long: struck once, should the application die before a run has ended
+) STRICT;
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -146,7 +152,11 @@ def _create_tables(connection: apsw.Connection) -> None:
     connection.execute(_TABLES)
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, _create_tables),)
+def _create_suspects(connection: apsw.Connection) -> None:
+    connection.execute(_SUSPECTS)
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, _create_tables), Migration(2, _create_suspects))
 """All steps, from an empty file on; the last one's version is this program's."""
 
 VERSION = MIGRATIONS[-1].version
@@ -241,7 +251,7 @@ def check_tables(connection: apsw.Connection, name: str) -> None:
     """
     reference = apsw.Connection(":memory:")
     try:
-        _create_tables(reference)
+        apply_steps(reference)
         expected = _objects(reference)
     finally:
         reference.close()

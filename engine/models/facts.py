@@ -61,6 +61,17 @@ class PageRetried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSlow:
+    """A page (or a document, where `page` is None) has been in work for long.
+
+    Should the application die now, it is suspected: the next run counts one strike against it.
+    """
+
+    doc_id: int
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """Something else that is evidence: a hold, a changed setting, an export, the start or the end of a run."""
 
@@ -77,7 +88,7 @@ class Noted:
     """Whether a `CHECKPOINT` must follow at once."""
 
 
-Fact = FilesFound | DocumentProbed | DocumentFailed | PagesDone | PageRetried | Noted
+Fact = FilesFound | DocumentProbed | DocumentFailed | PagesDone | PageRetried | WorkSlow | Noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,10 @@ from typing import Any
 import apsw
 
 from engine.case.casefile import CaseFile
-from engine.models.document import Failure, FoundFile, PageResult, Probe
-from engine.models.facts import DocumentFailed, DocumentProbed, FilesFound, PageRetried, PagesDone, Receipt
+from engine.case.schema import MIGRATIONS, apply_steps
+from engine.case.storage import connect_writer, transaction
+from engine.models.document import Failure, FoundFile, PageResult, PageUnit, Probe
+from engine.models.facts import DocumentFailed, DocumentProbed, FilesFound, PageRetried, PagesDone, Receipt, WorkSlow
 from engine.models.outcome import Method, Outcome, Reason, SkipReason
 
 ROOT = b"/in"
@@ -135,3 +137,32 @@ def rechained(lines: Sequence[bytes]) -> list[bytes]:
             last_of[fields["doc_id"]] = hashlib.sha256(written).hexdigest()
         result.append(written)
     return result
+
+
+def slow(doc_id: int, page: int | None) -> WorkSlow:
+    """A page or a document has been in work for long."""
+    return WorkSlow(doc_id=doc_id, page=page)
+
+
+def struck(case: CaseFile) -> dict[tuple[int, int], int]:
+    """Return what has strikes and no terminal record, and how many; page 0 stands for a whole document."""
+    rows = case.strikes(PageUnit(doc_id=0, page=0), 1000)
+    return {(unit.doc_id, unit.page): count for unit, count in rows}
+
+
+def first_version(path: Path) -> None:
+    """Turn a closed case into the file that the first version of the tables would have had with the same content."""
+    whole = path.with_name(path.name + ".whole")
+    path.rename(whole)
+    connection = connect_writer(path)
+    try:
+        with transaction(connection):
+            apply_steps(connection, MIGRATIONS[:1])
+        connection.execute("ATTACH ? AS whole", (str(whole),))
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        with transaction(connection):
+            for name in tables:
+                connection.execute(f"INSERT INTO main.{name} SELECT * FROM whole.{name}")  # noqa: S608  # our own tables
+    finally:
+        connection.close()
+    whole.unlink()
