@@ -11,10 +11,9 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
-import apsw
+from tests.faults.sqlite_layer import Layer, LayeredFile, OpenedName, makes_file, path_of
 
 DIE_AT = "SLUICEGATE_DIE_AT"
 """Environment: the step, from 1; 0 only counts, and tells how many steps there were."""
@@ -56,10 +55,10 @@ class Doom:
                 self.step("open to write")
 
 
-class DoomedFile(apsw.VFSFile):
+class DoomedFile(LayeredFile):
     """A file of SQLite whose changes are steps."""
 
-    def __init__(self, base: str, name: Any, flags: list[int], doom: Doom) -> None:
+    def __init__(self, base: str, name: OpenedName, flags: list[int], doom: Doom) -> None:
         self._doom = doom
         super().__init__(base, name, flags)
 
@@ -72,16 +71,6 @@ class DoomedFile(apsw.VFSFile):
             self._doom.step("rest of a write")
         super().xWrite(data, offset)
 
-    def xLock(self, level: int) -> None:  # noqa: N802  # SQLite's name
-        """Override: a lock that a read-only file cannot have counts as taken by another.
-
-        SQLite tries for one when such a connection closes, and goes on without it; APSW would report the refusal.
-        """
-        try:
-            super().xLock(level)
-        except apsw.IOError as error:
-            raise apsw.BusyError from error
-
     def xTruncate(self, newsize: int) -> None:  # noqa: N802  # SQLite's name
         """Override: a change of length."""
         self._doom.step("truncate")
@@ -93,20 +82,18 @@ class DoomedFile(apsw.VFSFile):
         super().xSync(flags)
 
 
-class DoomedDisk(apsw.VFS):
+class DoomedDisk(Layer):
     """What SQLite takes for the system's files."""
 
     def __init__(self, doom: Doom) -> None:
         self._doom = doom
-        self._base = apsw.vfs_names()[0]
-        super().__init__("doomed", self._base, makedefault=True)
+        super().__init__("doomed")
 
-    def xOpen(self, name: Any, flags: list[int]) -> DoomedFile:  # noqa: N802  # SQLite's name
+    def xOpen(self, name: OpenedName, flags: list[int]) -> DoomedFile:  # noqa: N802  # SQLite's name
         """Override: making a file is a step."""
-        path = name if isinstance(name, str | None) else name.filename()
-        if flags[0] & apsw.SQLITE_OPEN_CREATE and path is not None and not Path(path).exists():
+        if makes_file(path_of(name), flags):
             self._doom.step("create")
-        return DoomedFile(self._base, name, flags, self._doom)
+        return DoomedFile(self.below, name, flags, self._doom)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802  # SQLite's call
         """Override: removing a file is a step."""
