@@ -15,7 +15,7 @@ from engine.models.outcome import HoldCause
 WINDOW_S = 5.0
 """How far back moments are counted: a queue swings between its marks, and one moment alone would mislead."""
 
-_CAUSES = (HoldCause.USER, HoldCause.DISK, HoldCause.UPSTREAM, HoldCause.MEMORY)
+_CAUSES = (HoldCause.USER, HoldCause.STORAGE, HoldCause.DISK, HoldCause.UPSTREAM, HoldCause.MEMORY)
 """Causes that explain everything else, the one to name first in front."""
 
 
@@ -25,6 +25,7 @@ class Verdict(StrEnum):
     USER = "user"  # Held by the user.
     DISK = "disk"  # Held, because the disk is nearly full.
     UPSTREAM = "upstream"  # Held, because the source is away.
+    STORAGE = "storage"  # Held, because results could not be stored.
     MEMORY = "memory"  # Held by the memory budget.
     FINISHED = "finished"  # Nothing is left, neither to admit nor in flight.
     DRAINING = "draining"  # Nothing is left to admit; the rest is in flight.
@@ -112,6 +113,7 @@ def explain(verdict: Verdict, statistics: StageStatistics, *, for_s: float, word
 _SENTENCES = {
     Verdict.USER: "Paused for {time}: nothing new is admitted until you resume.{finishing}",
     Verdict.DISK: "Held for {time} because the disk is nearly full. Free some space to go on.",
+    Verdict.STORAGE: "Held for {time} because results could not be stored. Set that right, then resume.",
     Verdict.UPSTREAM: "Held for {time} because the source cannot be reached. Connect it again to go on.",
     Verdict.MEMORY: (
         "Held for {time} because memory has reached its budget. Fewer workers or a larger budget would help; a "
@@ -173,7 +175,7 @@ class Bottleneck:
     """
 
     _CERTAIN = frozenset(
-        {Verdict.USER, Verdict.DISK, Verdict.UPSTREAM, Verdict.MEMORY}
+        {Verdict.USER, Verdict.STORAGE, Verdict.DISK, Verdict.UPSTREAM, Verdict.MEMORY}
         | {Verdict.FINISHED, Verdict.DRAINING, Verdict.IDLE}
     )
 

@@ -108,6 +108,7 @@ class HoldCause(StrEnum):
     MEMORY = "memory"  # The process tree is over its memory budget.
     DISK = "disk"  # The disk of the case file is nearly full.
     UPSTREAM = "upstream"  # The source went away.
+    STORAGE = "storage"  # The case file could not be written; it is tried again when somebody resumes.
 
 
 class RunState(StrEnum):

@@ -2,7 +2,8 @@
 
 The lane takes everything that waits as soon as the writer thread is free, up to a number of pages; it never waits
 for a group to fill, since permits come back only with the commit. Whoever puts a fact waits while the lane is full,
-so that a slow disk slows the workers without any other code. What a fact becomes is the business of `engine.case`.
+so that a slow disk slows the workers without any other code. A group that could not be written is kept until somebody
+has it tried again, where somebody is there to do so. What a fact becomes is the business of `engine.case`.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from engine.errors import EngineError, StorageError
 from engine.models.facts import DocumentProbed, Fact, FilesFound, PagesDone, ProbeDecision, Receipt
@@ -20,6 +22,9 @@ DecisionHandler = Callable[[ProbeDecision], None]
 
 ReceiptHandler = Callable[[Receipt, list[Fact]], None]
 """Told, after each commit, what was committed. Synchronous, and must not raise."""
+
+TroubleHandler = Callable[[StorageError | None], None]
+"""Told that the case cannot be written, or that it can be again. Synchronous, and must not raise."""
 
 
 def weight_of(fact: Fact) -> int:
@@ -51,6 +56,8 @@ class CommitLane:
         store: The case file.
         writer: The one thread that may write to it.
         on_receipt: Told after every commit.
+        on_trouble: Told that the case could not be written, or (None) that it can be again. Everything is kept and
+            waits for `try_again` or `give_up`. Without it, the lane fails at once.
         max_weight: Pages that may wait before `put` does.
         group_weight: Most pages of one transaction.
     """
@@ -61,12 +68,14 @@ class CommitLane:
         writer: Executor,
         *,
         on_receipt: ReceiptHandler,
+        on_trouble: TroubleHandler | None = None,
         max_weight: int = 1024,
         group_weight: int = 400,
     ) -> None:
         self._store = store
         self._writer = writer
         self._on_receipt = on_receipt
+        self._on_trouble = on_trouble
         self._max_weight = max_weight
         self._group_weight = group_weight
         self._waiting: deque[_Entry] = deque()
@@ -76,6 +85,9 @@ class CommitLane:
         self.ended = False
         """Whether `run` has ended, so that nothing is taken any more."""
         self._failure: EngineError | None = None
+        self._trouble: StorageError | None = None
+        self._given_up = False
+        self._answered = asyncio.Event()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -92,6 +104,15 @@ class CommitLane:
     def failed(self) -> bool:
         """Whether the case can no longer be written."""
         return self._failure is not None
+
+    def try_again(self) -> None:
+        """Write again what could not be written; nothing where there is no trouble."""
+        self._answered.set()
+
+    def give_up(self) -> None:
+        """Fail where, or as soon as, the case cannot be written, instead of waiting for somebody."""
+        self._given_up = True
+        self._answered.set()
 
     async def put(self, fact: Fact, *, decided: DecisionHandler | None = None) -> None:
         """Hand over a fact; wait while the lane is full.
@@ -153,8 +174,26 @@ class CommitLane:
 
     async def _commit_group(self, group: list[_Entry]) -> None:
         facts = [entry.fact for entry in group]
-        loop = asyncio.get_running_loop()
-        commit = asyncio.ensure_future(loop.run_in_executor(self._writer, self._store.commit, facts))
+        write = partial(self._store.commit, facts)
+        while True:
+            commit, cancelled = await self._on_writer(write)
+            failure = commit.exception()
+            if failure is None:
+                self._deliver(group, facts, commit.result())
+                break
+            if cancelled is None and isinstance(failure, StorageError) and await self._wait_for_somebody(failure):
+                write = partial(self._write_again, facts)
+                continue
+            self._fail(group, failure)
+            raise failure
+        if cancelled is not None:
+            raise cancelled
+
+    async def _on_writer(
+        self, write: Callable[[], Receipt]
+    ) -> tuple[asyncio.Future[Receipt], asyncio.CancelledError | None]:
+        """Return the ended call, and the cancellation that came meanwhile."""
+        commit = asyncio.ensure_future(asyncio.get_running_loop().run_in_executor(self._writer, write))
         cancelled: asyncio.CancelledError | None = None
         while not commit.done():
             try:
@@ -162,13 +201,21 @@ class CommitLane:
                 await asyncio.wait([commit])
             except asyncio.CancelledError as error:
                 cancelled = error
-        failure = commit.exception()
-        if failure is not None:
-            self._fail(group, failure)
-            raise failure
-        self._deliver(group, facts, commit.result())
-        if cancelled is not None:
-            raise cancelled
+        return commit, cancelled
+
+    def _write_again(self, facts: list[Fact]) -> Receipt:
+        """Commit on the case as it is found on disk; blocking."""
+        return self._store.reopen() or self._store.commit(facts)
+
+    async def _wait_for_somebody(self, trouble: StorageError) -> bool:
+        """Return whether to try again what could not be written, once that was decided."""
+        if self._on_trouble is None or self._given_up:
+            return False
+        self._answered.clear()
+        self._trouble = trouble
+        self._on_trouble(trouble)
+        await self._answered.wait()
+        return not self._given_up
 
     def _append(self, entry: _Entry) -> None:
         if self._failure is not None:
@@ -194,6 +241,9 @@ class CommitLane:
         self._committing = 0
         if self._weight < self._max_weight:
             self._room.set()
+        if self._trouble is not None and self._on_trouble is not None:
+            self._trouble = None
+            self._on_trouble(None)
         decisions = iter(receipt.decisions)
         for entry in group:
             if isinstance(entry.fact, DocumentProbed):

@@ -43,6 +43,24 @@ def run_started(settings: Settings, posture: Posture, *, operator: str, resumed:
     )
 
 
+def resumed(*, documents: int, pages: int, recovered: bool) -> Noted:
+    """Note that a run goes on with what earlier ones left.
+
+    Args:
+        documents: Documents without a terminal record.
+        pages: Pages without one, as far as they are known.
+        recovered: Whether the program had ended without closing the case.
+    """
+    return Noted(
+        event="RESUMED", fields={"documents_pending": documents, "pages_pending": pages, "recovered": recovered}
+    )
+
+
+def clock_jumped(jump_ms: int) -> Noted:
+    """Note that the wall clock was set, or that the machine was suspended: dates before and after do not compare."""
+    return Noted(event="CLOCK_JUMPED", fields={"jump_ms": jump_ms})
+
+
 def enumerated(sources: tuple[bytes, ...]) -> Noted:
     """Note that sources were looked through to their end; the case fills in what was met in all."""
     return Noted(event="ENUMERATED", sources=sources, enumerated=True)

@@ -53,9 +53,13 @@ class RunInputs:
     """Whether the case was left paused."""
     resumed: bool
     """Whether an earlier run of this case left something."""
+    recovered: bool = False
+    """Whether the program ended without closing this case, before it was opened now."""
     clock: Clock
     random: Callable[[], float]
     wall_s: Callable[[], float] = time.time
     """The wall clock, in seconds since 1970."""
+    attended: bool = False
+    """Whether somebody is there to resume a run that cannot write its case. Such a run waits; else it ends."""
     stop_grace_s: float = 5.0
     """How long a stop waits for pages in flight before it drops them: they stay pending."""

@@ -17,6 +17,7 @@ from engine.models.outcome import HoldCause
 from engine.models.run import PeakMemory, WorkerView
 from engine.pipeline.activity import ActiveClock
 from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, budget_bytes, free_bytes
+from engine.pipeline.wallclock import WallClockWatch
 from engine.settings import Settings
 
 SAMPLE_S = 0.25
@@ -44,6 +45,10 @@ class MonitorInputs:
     """Where the case file lies."""
     relieve: Callable[[], None]
     """Asks for memory to be given back, every few seconds while the memory hold stands."""
+    wall_clock_jumped: Callable[[int], None]
+    """Told by how many milliseconds the wall clock jumped."""
+    wall_s: Callable[[], float]
+    """The wall clock, in seconds since 1970."""
 
 
 class Monitor:
@@ -75,6 +80,7 @@ class Monitor:
         self._usable_bytes = usable_memory_bytes()
         self._memory_hold = TwoLevelHold(lambda held: inputs.hold(HoldCause.MEMORY, held))
         self._disk_hold = TwoLevelHold(lambda held: inputs.hold(HoldCause.DISK, held))
+        self._wall_clock = WallClockWatch(inputs.wall_s, now)
         self._relieved_s = -math.inf
         self._last_s = now()
         self._last_pages = 0
@@ -118,6 +124,9 @@ class Monitor:
             workers=max(self.peak.workers, memory.workers),
             tree=max(self.peak.tree, memory.tree),
         )
+        jump_ms = self._wall_clock.jump_ms()
+        if jump_ms is not None:
+            self._inputs.wall_clock_jumped(jump_ms)
         settings = self._inputs.settings()
         self._memory_hold.judge_memory(memory.tree, self.budget_bytes, settings.memory)
         self._disk_hold.judge_disk(free, settings.disk)

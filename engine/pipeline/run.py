@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.flow.bottleneck import Bottleneck, Words
 from engine.flow.bucket import TokenBucket
 from engine.flow.gate import WatermarkGate
@@ -90,7 +90,12 @@ class Run:
             clock=inputs.clock,
         )
         self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
-        self._commits = CommitLane(inputs.store, inputs.threads.writer, on_receipt=self._committed)
+        self._commits = CommitLane(
+            inputs.store,
+            inputs.threads.writer,
+            on_receipt=self._committed,
+            on_trouble=self._storage_changed if inputs.attended else None,
+        )
         self._sources = SourceWatch(
             inputs.roots, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.watcher
         )
@@ -135,6 +140,8 @@ class Run:
                 hold=self._set_hold,
                 folder=inputs.folder,
                 relieve=self._relieve,
+                wall_clock_jumped=lambda jump_ms: self._note(evidence.clock_jumped(jump_ms)),
+                wall_s=inputs.wall_s,
             ),
             self.metrics,
             self._clock,
@@ -149,6 +156,8 @@ class Run:
             return self._ended
         if self._stopping:
             return RunState.STOPPING
+        if self._is_held_by(HoldCause.STORAGE):
+            return RunState.PAUSED  # what is in flight is done or waits, and will be written when it can be
         if self._is_held_by(HoldCause.USER):
             return RunState.PAUSING if self._in_flight or self._prober.probing else RunState.PAUSED
         return RunState.RUNNING
@@ -163,9 +172,10 @@ class Run:
         self._set_hold(HoldCause.USER, True)
 
     def resume(self) -> None:
-        """Let go of the pause."""
+        """Let go of the pause, and try again to write the case where that failed."""
         self._clock.resume()
         self._set_hold(HoldCause.USER, False)
+        self._commits.try_again()
 
     def stop(self) -> None:
         """Admit nothing more, drain for a few seconds, commit and end; what is pending stays so."""
@@ -173,6 +183,7 @@ class Run:
             self._enumerator.stop()
         self._stopping = True
         self._ending.set()
+        self._commits.give_up()
 
     def cancel(self) -> None:
         """End without draining the queue: what workers have in hand is dropped and stays pending; results are kept."""
@@ -291,6 +302,13 @@ class Run:
         )
         self._begun = True
         self._commits.note(started)
+        if self._inputs.resumed:
+            left = self.counts
+            self._commits.note(
+                evidence.resumed(
+                    documents=left.documents.pending, pages=left.pages.pending, recovered=self._inputs.recovered
+                )
+            )
         held = self._is_held_by(HoldCause.USER)
         if held != self._inputs.was_paused:
             self._commits.note(evidence.paused(held))
@@ -396,6 +414,15 @@ class Run:
             self._gate.hold(cause)
         else:
             self._gate.release(cause)
+
+    def _storage_changed(self, trouble: StorageError | None) -> None:
+        """Hold while the case cannot be written; what could not be written is kept."""
+        self._error = "" if trouble is None else trouble.user_message
+        if trouble is None:
+            self._clock.resume()
+        else:
+            self._clock.pause()
+        self._set_hold(HoldCause.STORAGE, trouble is not None)
 
     def _is_held_by(self, cause: HoldCause) -> bool:
         return self._gate.is_held_by(cause)

@@ -90,6 +90,18 @@ class CaseStore(Protocol):
         """
         ...
 
+    def reopen(self) -> Receipt | None:
+        """Make the case writable again after a commit failed, by opening its file anew and checking it.
+
+        Returns:
+            The receipt of the commit that failed, where it turned out to be on disk after all; else None.
+
+        Raises:
+            StorageError: When the case still cannot be written.
+            CaseDamagedError: When what is on disk is not what was acknowledged.
+        """
+        ...
+
     def pending_documents(self, after: int, limit: int) -> Sequence[DocumentRef]:
         """Return documents that are pending (not yet probed), by number, those above `after`."""
         ...

@@ -137,11 +137,13 @@ class Session:
             bottleneck="",
         )
 
-    async def run(self, sources: Sequence[Path] = ()) -> RunSummary:
+    async def run(self, sources: Sequence[Path] = (), *, attended: bool = False) -> RunSummary:
         """Run over sources, and over whatever earlier runs left, until finished or stopped.
 
         Args:
             sources: Folders and files to look for documents in; none: only go on with what was begun.
+            attended: Whether somebody is there to call `resume` when the case cannot be written for a while. Then the
+                run waits for that; else it ends.
 
         Returns:
             How it ended; an error that ended it early is in there as a sentence.
@@ -154,7 +156,7 @@ class Session:
         self._ended.clear()
         self._stop_asked = None
         try:
-            run = await self._prepare(tuple(path.absolute() for path in sources))
+            run = await self._prepare(tuple(path.absolute() for path in sources), attended=attended)
             self._run = self._current = run
             if self._stop_asked is not None:
                 self._stop_asked(run)
@@ -163,7 +165,7 @@ class Session:
         finally:
             await self._settle()
 
-    async def _prepare(self, given: tuple[Path, ...]) -> Run:
+    async def _prepare(self, given: tuple[Path, ...], *, attended: bool) -> Run:
         # Looking at a source touches its disk, which may be a share that does not answer.
         wanted, roots = await self._on("lister", lambda: self._usable_sources(given))
         source = await self._on("lister", lambda: self._parts.source(wanted)) if wanted else None
@@ -184,6 +186,7 @@ class Session:
                 resumed=self._counts.audit_records > 0,
                 clock=self._parts.clock,
                 random=self._parts.random,
+                attended=attended,
             )
         )
 

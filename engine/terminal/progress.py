@@ -38,6 +38,7 @@ HOLD_WORDS: dict[HoldCause, str] = {
     HoldCause.MEMORY: "the memory budget is nearly used up",
     HoldCause.DISK: "the disk of the case file is nearly full",
     HoldCause.UPSTREAM: "the source is away",
+    HoldCause.STORAGE: "the case cannot be written",
 }
 
 _STATE_WORDS: dict[RunState, str] = {
@@ -235,7 +236,7 @@ class PlainScreen:
         """Do nothing: every line is finished already."""
 
 
-_WAITS_FOR_SOMEBODY = frozenset({HoldCause.DISK, HoldCause.MEMORY, HoldCause.UPSTREAM})
+_WAITS_FOR_SOMEBODY = frozenset({HoldCause.DISK, HoldCause.MEMORY, HoldCause.UPSTREAM, HoldCause.STORAGE})
 
 
 class QuietScreen(PlainScreen):

@@ -32,7 +32,7 @@ def headline(snapshot: Snapshot) -> str:
         RunState.IDLE: _idle(snapshot.counts),
         RunState.RUNNING: _running(snapshot),
         RunState.PAUSING: f"Pausing, {in_flight} in flight",
-        RunState.PAUSED: "Paused",
+        RunState.PAUSED: "Paused: the case cannot be written" if _is_unwritable(snapshot) else "Paused",
         RunState.STOPPING: f"Stopping, {in_flight} in flight",
         RunState.FINISHED: _finished(snapshot.counts),
         RunState.INCOMPLETE: f"Incomplete: {_pending(snapshot.counts)} pending, resume to go on",
@@ -101,6 +101,10 @@ def speed(snapshot: Snapshot) -> str:
 
 def _lasting_holds(snapshot: Snapshot) -> list[HoldCause]:
     return [hold.cause for hold in snapshot.stage.holds if hold.cause in _LASTING_HOLDS]
+
+
+def _is_unwritable(snapshot: Snapshot) -> bool:
+    return any(hold.cause is HoldCause.STORAGE for hold in snapshot.stage.holds)
 
 
 def _running(snapshot: Snapshot) -> str:

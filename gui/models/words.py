@@ -84,6 +84,12 @@ HOLDS: dict[HoldCause, Explanation] = {
         meaning="No page starts, so that good files are not taken for bad ones.",
         advice="Reconnect the drive or the network; the run then goes on by itself.",
     ),
+    HoldCause.STORAGE: Explanation(
+        short="case not writable",
+        happened="The case file could not be written.",
+        meaning="Everything acknowledged is kept, no page counts as failed, and what is in flight waits.",
+        advice="Set right what is wrong with the disk, then press Resume.",
+    ),
 }
 
 RUN_STATES: dict[RunState, Explanation] = {

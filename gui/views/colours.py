@@ -125,6 +125,7 @@ LIGHT = Theme(
         HoldCause.MEMORY: "#cc4b3f",
         HoldCause.DISK: "#b07a18",
         HoldCause.UPSTREAM: "#2c8f83",
+        HoldCause.STORAGE: "#8d6a5c",
     },
 )
 
@@ -160,5 +161,6 @@ DARK = Theme(
         HoldCause.MEMORY: "#f0786c",
         HoldCause.DISK: "#d9a13c",
         HoldCause.UPSTREAM: "#4fbcae",
+        HoldCause.STORAGE: "#c29c8c",
     },
 )

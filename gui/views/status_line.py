@@ -11,7 +11,7 @@ from gui.views.labels import PlainLabel, Tone, caption, set_mark
 from gui.views.theme import Themes
 
 _ICON_PX = 16
-_TROUBLE = (HoldCause.MEMORY, HoldCause.DISK, HoldCause.UPSTREAM)
+_TROUBLE = (HoldCause.MEMORY, HoldCause.DISK, HoldCause.UPSTREAM, HoldCause.STORAGE)
 
 
 class StatusLine(QFrame):

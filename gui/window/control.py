@@ -173,7 +173,7 @@ class CaseControl(QObject):
         try:
             with self._told():
                 _log.info("run started on %d sources", len(sources))
-                summary = await session.run(sources)
+                summary = await session.run(sources, attended=True)
                 _log.info("run ended: %s", summary.state)
                 self.said.emit(*ending(summary))
         finally:

@@ -62,7 +62,7 @@ class CaseSession(Protocol):
         """Return everything that header and status line show; cheap, at any time."""
         ...
 
-    async def run(self, sources: Sequence[Path] = ()) -> RunSummary:
+    async def run(self, sources: Sequence[Path] = (), *, attended: bool = False) -> RunSummary:
         """Run on these sources, or go on with what is pending; returns when it is finished or stopped."""
         ...
 

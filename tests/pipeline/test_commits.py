@@ -12,7 +12,7 @@ from engine.models.document import PageResult, Probe
 from engine.models.facts import DocumentProbed, Fact, Noted, PagesDone, ProbeDecision, Receipt
 from engine.models.outcome import Method, Outcome
 from engine.models.run import Counts
-from engine.pipeline.commits import CommitLane
+from engine.pipeline.commits import CommitLane, TroubleHandler
 
 
 class ScriptedStore:
@@ -21,6 +21,9 @@ class ScriptedStore:
     def __init__(self) -> None:
         self.allowed = threading.Semaphore(1_000_000)
         self.fail_after: int | None = None
+        self.reopened = 0
+        self.found_on_disk = False
+        """Whether the commit that failed turns out to be on disk."""
         self.groups: list[list[Fact]] = []
         self._begun = threading.Semaphore(0)
 
@@ -45,6 +48,13 @@ class ScriptedStore:
         )
         return Receipt(counts=Counts(audit_records=sum(map(len, self.groups))), decisions=decisions)
 
+    def reopen(self) -> Receipt | None:
+        """Fail as long as commits do."""
+        self.reopened += 1
+        if self.fail_after is not None:
+            raise StorageError("The disk is still full.")
+        return Receipt(counts=Counts(audit_records=99)) if self.found_on_disk else None
+
     def pending_documents(self, after: int, limit: int) -> Sequence[object]:  # noqa: ARG002  # the seam's signature
         """There are none."""
         return ()
@@ -65,9 +75,19 @@ def pages(doc_id: int, count: int) -> PagesDone:
     return PagesDone(doc_id=doc_id, results=(result,) * count)
 
 
-def lane(store: ScriptedStore, writer: ThreadPoolExecutor, receipts: list[Receipt], **bounds: int) -> CommitLane:
+def lane(
+    store: ScriptedStore,
+    writer: ThreadPoolExecutor,
+    receipts: list[Receipt],
+    on_trouble: TroubleHandler | None = None,
+    **bounds: int,
+) -> CommitLane:
     """Return a lane over a scripted case."""
-    return CommitLane(store, writer, on_receipt=lambda receipt, _: receipts.append(receipt), **bounds)  # type: ignore[arg-type]  # the scripted case has no documents
+
+    def on_receipt(receipt: Receipt, _facts: list[Fact]) -> None:
+        receipts.append(receipt)
+
+    return CommitLane(store, writer, on_receipt=on_receipt, on_trouble=on_trouble, **bounds)  # type: ignore[arg-type]  # the scripted case has no documents
 
 
 async def test_what_waits_is_committed_as_one_group(writer: ThreadPoolExecutor) -> None:
@@ -148,6 +168,59 @@ async def test_a_failed_commit_ends_the_lane_and_wakes_everybody(writer: ThreadP
         await commits.put(pages(1, 1))
     assert receipts == []
     assert commits.failed
+
+
+@pytest.mark.parametrize("found_on_disk", [False, True])
+async def test_an_attended_lane_keeps_what_it_could_not_write_until_it_is_tried_again(
+    writer: ThreadPoolExecutor, *, found_on_disk: bool
+) -> None:
+    """Nothing is acknowledged before, nothing is lost after, and what was on disk after all is not written twice."""
+    store, receipts, troubles = ScriptedStore(), [], []  # type: ignore[var-annotated]
+    store.fail_after, store.found_on_disk = 0, found_on_disk
+    told = asyncio.Event()
+
+    def on_trouble(trouble: StorageError | None) -> None:
+        troubles.append(None if trouble is None else trouble.user_message)
+        told.set()
+
+    commits = lane(store, writer, receipts, on_trouble)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(commits.run())
+        await commits.put(pages(1, 1))
+        await told.wait()
+        told.clear()
+        commits.try_again()
+        await told.wait()
+        assert troubles == ["The disk is full.", "The disk is still full."]
+        assert not receipts
+        store.fail_after = None
+        commits.try_again()
+        await commits.commit(Noted(event="X"))
+        commits.close()
+    assert troubles[2:] == [None]
+    assert store.reopened == 2
+    assert [len(group) for group in store.groups] == ([1] if found_on_disk else [1, 1])
+    assert receipts[0].counts.audit_records == (99 if found_on_disk else 1)
+    assert len(receipts) == 2
+
+
+@pytest.mark.parametrize("first", ["trouble", "surrender"])
+async def test_an_attended_lane_that_is_given_up_fails(writer: ThreadPoolExecutor, first: str) -> None:
+    """Whoever stops a run need not wait for a disk: before or after it is found full."""
+    store, receipts, told = ScriptedStore(), [], asyncio.Event()  # type: ignore[var-annotated]
+    store.fail_after = 0
+    commits = lane(store, writer, receipts, lambda _trouble: told.set())
+    running = asyncio.ensure_future(commits.run())
+    if first == "surrender":
+        commits.give_up()
+    await commits.put(pages(1, 1))
+    if first == "trouble":
+        await told.wait()
+        commits.give_up()
+    with pytest.raises(StorageError, match="disk is full"):
+        await running
+    assert commits.failed
+    assert not receipts
 
 
 async def test_a_cancelled_lane_still_delivers_the_commit_under_way(writer: ThreadPoolExecutor) -> None:

@@ -286,14 +286,24 @@ class FullDisk:
         self._case = case
         self._room = room
         self.pages = 0
+        self.refused = 0
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._case, name)
+
+    def make_room(self) -> None:
+        """Let everything fit from now on."""
+        self._room = 2**62
+
+    def reopen(self) -> Receipt | None:
+        """Nothing is wrong with the file itself."""
+        return None
 
     def commit(self, facts: Sequence[Fact]) -> Receipt:
         """Commit while there is room."""
         pages = sum(len(fact.results) for fact in facts if isinstance(fact, PagesDone))
         if self.pages >= self._room:
+            self.refused += 1
             raise StorageError("The disk is full. Free some space, then resume.")
         self.pages += pages
         return self._case.commit(facts)
@@ -313,6 +323,69 @@ async def test_a_full_disk_ends_the_run_with_its_sentence_and_loses_nothing(tmp_
     assert 50 <= summary.counts.pages.extracted < 200
     await run_once(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow())
     assert golden_set(tmp_path / "c.sluice") == golden_set(tmp_path / "whole.sluice")
+
+
+async def test_an_attended_run_waits_for_room_on_the_disk_and_goes_on_when_resumed(tmp_path: Path) -> None:
+    """A full disk pauses the run with a sentence; Resume goes on, and the outcomes are those of an undisturbed run."""
+    folder = write_documents(tmp_path / "in", [40] * 5)
+    await run_once(tmp_path / "whole.sluice", folder, ScriptedExtractor(), small_flow())
+    disks: list[FullDisk] = []
+
+    def store(case: CaseFile) -> FullDisk:
+        disks.append(FullDisk(case, 50))
+        return disks[0]
+
+    async with (
+        open_run(tmp_path / "c.sluice", folder, ScriptedExtractor(), small_flow(), store=store, attended=True) as run,
+        asyncio.TaskGroup() as tasks,
+    ):
+        running = tasks.create_task(run.execute())
+        for _ in range(2):  # the first Resume finds the disk as full as it was
+            while run.state is not RunState.PAUSED:
+                await asyncio.sleep(0.005)
+            snapshot = run.snapshot()
+            assert snapshot.error == "The disk is full. Free some space, then resume."
+            assert [hold.cause for hold in snapshot.stage.holds if hold.cause is not HoldCause.WATERMARK] == [
+                HoldCause.STORAGE
+            ]
+            assert snapshot.counts.pages.dead_letter == 0
+            tried = disks[0].refused
+            run.resume()
+            while disks[0].refused == tried:
+                await asyncio.sleep(0.005)
+        disks[0].make_room()
+        run.resume()
+        summary = await running
+    assert summary.state is RunState.FINISHED
+    assert summary.error == ""
+    assert golden_set(tmp_path / "c.sluice") == golden_set(tmp_path / "whole.sluice")
+    assert_one_terminal_record_each(tmp_path / "c.sluice")
+    held = [record["event"] for record in records_of(tmp_path / "c.sluice") if record.get("cause") == "storage"]
+    assert held == ["HELD", "RELEASED"]
+
+
+async def test_stopping_a_run_that_cannot_write_ends_it_at_once(tmp_path: Path) -> None:
+    """Nobody has to free space before a run can be stopped; what was acknowledged is there."""
+    folder = write_documents(tmp_path / "in", [40] * 5)
+    async with (
+        open_run(
+            tmp_path / "c.sluice",
+            folder,
+            ScriptedExtractor(),
+            small_flow(),
+            store=lambda case: FullDisk(case, 50),
+            attended=True,
+        ) as run,
+        asyncio.TaskGroup() as tasks,
+    ):
+        running = tasks.create_task(run.execute())
+        while run.state is not RunState.PAUSED:
+            await asyncio.sleep(0.005)
+        run.stop()
+        summary = await running
+    assert summary.state is RunState.INCOMPLETE
+    assert summary.error == "The disk is full. Free some space, then resume."
+    assert summary.counts.pages.dead_letter == 0
 
 
 async def test_limits_change_while_running_and_each_change_is_recorded(tmp_path: Path) -> None:

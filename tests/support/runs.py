@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -46,6 +47,8 @@ async def open_run(
     *,
     store: Callable[[CaseFile], Any] = lambda case: case,
     stop_grace_s: float = 60.0,
+    attended: bool = False,
+    wall_s: Callable[[], float] = time.time,
 ) -> AsyncIterator[Run]:
     """Give a run over a case that is created where it is missing; the case is closed afterwards.
 
@@ -56,6 +59,8 @@ async def open_run(
         settings: Limits.
         store: Wraps the case, so that a test can make it misbehave.
         stop_grace_s: How long a stop waits for pages in flight.
+        attended: Whether the test resumes a run that cannot write.
+        wall_s: The wall clock.
     """
     new = CaseFile.is_new(case_path)
     case = CaseFile.create(case_path, request_id="request-1") if new else CaseFile.open(case_path)
@@ -79,6 +84,8 @@ async def open_run(
                 was_paused=case.info().paused,
                 resumed=not new,
                 stop_grace_s=stop_grace_s,
+                attended=attended,
+                wall_s=wall_s,
                 clock=SystemClock(),
                 random=random.Random(1).random,  # noqa: S311  # spreads retries, guards nothing
             )

@@ -138,9 +138,10 @@ class ScriptedSession:
             bottleneck="Workers are the bottleneck.",
         )
 
-    async def run(self, sources: Sequence[Path] = ()) -> RunSummary:
+    async def run(self, sources: Sequence[Path] = (), *, attended: bool = False) -> RunSummary:
         """Run until the test ends it or somebody stops it."""
         self.calls.append(f"run {len(sources)}")
+        self.attended = attended
         self._may_fail()
         self._ended.clear()
         self.state = RunState.RUNNING

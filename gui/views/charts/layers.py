@@ -20,6 +20,7 @@ HATCHES = {
     HoldCause.MEMORY: Qt.BrushStyle.DiagCrossPattern,
     HoldCause.DISK: Qt.BrushStyle.HorPattern,
     HoldCause.UPSTREAM: Qt.BrushStyle.FDiagPattern,
+    HoldCause.STORAGE: Qt.BrushStyle.CrossPattern,
 }
 """A hatching for each cause, since colour alone would not tell them apart for everyone."""
 
