@@ -7,7 +7,7 @@ from typing import Final
 import apsw
 
 from engine.case.schema import doc_and_page, place_of
-from engine.models.document import DocumentRef, OpenDocument, PageUnit
+from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 
 _PAGES_A_READ: Final = 5000
 
@@ -68,15 +68,16 @@ def pending_pages(connection: apsw.Connection, doc_id: int, after: int, limit: i
     return pages[:limit]
 
 
-def strikes(connection: apsw.Connection, after: PageUnit, limit: int) -> Sequence[tuple[PageUnit, int]]:
-    """Return pages without terminal record that have strikes, and how many; page 0 stands for a whole document."""
+def strikes(connection: apsw.Connection, after: PageUnit, limit: int) -> Sequence[Strikes]:
+    """Return what has strikes and no terminal record, in order; page 0 stands for a whole document."""
     rows = connection.execute(
-        "SELECT place, count FROM strikes WHERE place > ? "
+        "SELECT place, strikes.count, coalesce(deaths.count, 0) FROM strikes LEFT JOIN deaths USING (place) "
+        "WHERE place > ? "
         "AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.place = strikes.place) ORDER BY place LIMIT ?",
         (place_of(after.doc_id, after.page), limit),
     )
     found = []
-    for place, count in rows:
+    for place, count, deaths in rows:
         doc_id, page = doc_and_page(place)
-        found.append((PageUnit(doc_id=doc_id, page=page), count))
+        found.append(Strikes(unit=PageUnit(doc_id=doc_id, page=page), count=count, deaths=deaths))
     return found

@@ -35,7 +35,7 @@ from engine.case.storage import (
 )
 from engine.case.writer import CaseClock, CaseWriter
 from engine.errors import CaseDamagedError, CaseError, NotACaseError
-from engine.models.document import DocumentRef, OpenDocument, PageUnit
+from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 from engine.models.facts import Fact, Receipt
 from engine.models.run import CaseInfo, Counts
 
@@ -253,6 +253,21 @@ class CaseFile:
         """
         return self._open_writer().book(facts)
 
+    def reopen(self) -> Receipt | None:
+        """Make the case writable again after a StorageError, by opening its file anew and checking it.
+
+        Nobody else can take the case meanwhile. Readers go on beside it.
+
+        Returns:
+            The receipt of the commit that failed, where its facts turned out to be on disk, since only the
+            acknowledgement had failed: they must not be committed again. None: nothing of them is there.
+
+        Raises:
+            StorageError: When the case still cannot be written; it can be tried again.
+            CaseDamagedError: When what is on disk is not what was acknowledged, or was found damaged before.
+        """
+        return self._open_writer().reopen()
+
     def checkpoint(self) -> None:
         """Record a CHECKPOINT, and keep it elsewhere, unless nothing was recorded since the last one.
 
@@ -273,8 +288,8 @@ class CaseFile:
         """Return page numbers of an open document that have no terminal record, those above `after`."""
         return self._reader.pending_pages(doc_id, after, limit)
 
-    def strikes(self, after: PageUnit, limit: int) -> Sequence[tuple[PageUnit, int]]:
-        """Return pages without terminal record that have strikes, and how many; page 0 stands for a document."""
+    def strikes(self, after: PageUnit, limit: int) -> Sequence[Strikes]:
+        """Return what has strikes and no terminal record, in order; page 0 stands for a document."""
         return self._reader.strikes(after, limit)
 
     def close(self) -> None:

@@ -173,6 +173,7 @@ class DocumentBook:
             document = self._manifest.document(doc_id)
             if document.state in (RowState.PENDING, RowState.OPEN):
                 self._manifest.strike(place)
+                self._manifest.died(place)
                 failure = Failure(reason=Reason.WORKER_LOST)
                 self._records.retried(document, page or None, failure, self._manifest.strikes(place))
                 self._manifest.progressed(document)

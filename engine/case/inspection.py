@@ -14,7 +14,7 @@ from engine.case.audit import digest
 from engine.case.identity import CaseIdentity
 from engine.case.journal import CHECKPOINT_EVERY, Checkpoint
 from engine.case.state import CaseState
-from engine.case.storage import damaged, shown
+from engine.case.storage import REPAIR, damaged, shown
 from engine.errors import CaseDamagedError
 
 TAIL = 2 * CHECKPOINT_EVERY
@@ -69,13 +69,13 @@ def check_checkpoint(connection: apsw.Connection, path: Path, point: Checkpoint)
         raise CaseDamagedError(
             f"The audit log of {shown(path)} is shorter than the last known checkpoint: it has {records:,} records, "
             f"and {point.count:,} were on disk before. An older copy has taken its place, or its end was cut off. "
-            "Nothing is written to it; bring back the newer file."
+            f"Nothing is written to it; bring back the newer file, or {REPAIR}."
         )
     if _head_at(connection, point.count) != point.head:
         raise CaseDamagedError(
             f"The audit log of {shown(path)} is not the one that the last known checkpoint belongs to: record "
             f"{point.count:,} differs. The log was written anew or comes from another copy. Nothing is written to it; "
-            "bring back the original file."
+            f"bring back the original file, or {REPAIR}."
         )
 
 
@@ -96,5 +96,5 @@ def _broken(path: Path, seq: int) -> CaseDamagedError:
     return CaseDamagedError(
         f"The audit chain of {shown(path)} is broken at record {seq:,}: the record is missing, was changed, or does "
         "not belong there. Nothing is written to the case any more. Keep the file as it is, and go on with a copy from "
-        "a backup or begin a new case."
+        f"a backup, or {REPAIR}."
     )

@@ -238,6 +238,12 @@ class Manifest:
             "INSERT INTO strikes VALUES (?, 1) ON CONFLICT (place) DO UPDATE SET count = count + 1", (place,)
         )
 
+    def died(self, place: int) -> None:
+        """Count a death of the application against a page or a document; a strike is counted besides."""
+        self._connection.execute(
+            "INSERT INTO deaths VALUES (?, 1) ON CONFLICT (place) DO UPDATE SET count = count + 1", (place,)
+        )
+
     def strikes(self, place: int) -> int:
         """Return how many strikes there are against a page or a document."""
         found: int | None = self._connection.execute("SELECT count FROM strikes WHERE place = ?", (place,)).get

@@ -20,7 +20,7 @@ from engine.case.journal import Checkpoint
 from engine.case.schema import VERSION, place_of, too_new, version_of
 from engine.case.state import CaseState
 from engine.case.storage import Value, connect_reader, damaged, opening_errors, shown
-from engine.models.document import DocumentRef, OpenDocument, PageUnit
+from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 from engine.models.names import display_name
 from engine.models.outcome import Outcome, Reason, RowState, SkipReason
 from engine.models.run import CaseInfo, Counts, DeadLetterRow, DocumentRow
@@ -196,8 +196,8 @@ class CaseReader:
         """Return page numbers of an open document without terminal record, those above `after`."""
         return self._read(lambda connection: backlog.pending_pages(connection, doc_id, after, limit))
 
-    def strikes(self, after: PageUnit, limit: int) -> Sequence[tuple[PageUnit, int]]:
-        """Return pages without terminal record that have strikes, and how many; page 0 stands for a whole document."""
+    def strikes(self, after: PageUnit, limit: int) -> Sequence[Strikes]:
+        """Return what has strikes and no terminal record, in order; page 0 stands for a whole document."""
         return self._read(lambda connection: backlog.strikes(connection, after, limit))
 
     def _posture(self, run: int) -> str:

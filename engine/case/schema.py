@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from engine.case.storage import Value, transaction
+from engine.case.storage import REPAIR, Value, transaction
 from engine.errors import CaseDamagedError, CaseTooNewError, NotACaseError
 
 APPLICATION_ID = 0x534C5543
@@ -136,6 +136,11 @@ BEGIN SELECT RAISE(ABORT, 'the header of the case is final'); END;
 _SUSPECTS = """
 CREATE TABLE suspects (
     place INTEGER PRIMARY KEY -- in work for long: struck once, should the application die before a run has ended
+) STRICT;
+
+CREATE TABLE deaths (
+    place INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL -- strikes for having been in work when the application died
 ) STRICT;
 """
 
@@ -258,7 +263,7 @@ def check_tables(connection: apsw.Connection, name: str) -> None:
     if _objects(connection) != expected:
         raise CaseDamagedError(
             f"The tables of {name} are not as Sluicegate makes them: another program has changed the file. Nothing "
-            "is written to it any more. Go on with a copy from a backup, or begin a new case."
+            f"is written to it any more. Go on with a copy from a backup, or {REPAIR}."
         )
 
 

@@ -40,7 +40,7 @@ class CaseState:
     pages_dead: int = 0
     pages_duplicate: int = 0
     reasons: dict[Reason, int] = field(default_factory=dict)
-    files_known: int = 0
+    files_known: int = field(default=0, compare=False)
     """Files met again unchanged in this run; not in the file, since a run ends with its process."""
 
     def copy(self) -> Self:

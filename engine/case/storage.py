@@ -34,6 +34,9 @@ WAL_PAGES = 512
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 """Size to which the write-ahead log is cut back after one large transaction."""
 
+REPAIR = "repair it into a new file (sluicegate repair CASE NEW_CASE)"
+"""What to do about a damaged case, for sentences."""
+
 CACHE_KIB = 8 * 1024
 """Memory for pages of the database, a connection; what a larger transaction changes is written out early."""
 
@@ -52,13 +55,19 @@ def shown(path: Path) -> str:
         return ascii(str(path))
 
 
-def connect_writer(path: Path) -> apsw.Connection:
-    """Open the one connection that writes; the file is created where there is none.
+def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
+    """Open the one connection that writes.
+
+    Args:
+        path: The case file.
+        create: Whether to make the file where there is none.
 
     Raises:
         apsw.Error: Mapped by the caller, inside `opening_errors`.
     """
-    connection = apsw.Connection(str(path))
+    connection = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    )
     try:
         _prepare(connection)
         _require_writable(connection, path)
@@ -233,8 +242,8 @@ def not_a_case(path: Path) -> NotACaseError:
 def damaged(path: Path) -> CaseDamagedError:
     """Return the error for a file that SQLite finds damaged."""
     return CaseDamagedError(
-        f"{shown(path)} is damaged. Nothing is written to it any more. Keep the file as it is, "
-        "and go on with a copy from a backup or begin a new case."
+        f"{shown(path)} is damaged. Nothing is written to it any more. Keep the file as it is, and go on with a copy "
+        f"from a backup, or {REPAIR}."
     )
 
 

@@ -1,6 +1,7 @@
 """The writing end of an open case: one transaction after the other, and what a failed one means for the next.
 
-All calls are made on one thread. The mutable state (`state`, `_unkept`) changes only after a COMMIT succeeded.
+All calls are made on one thread. The mutable state (`state`, `_unkept`) changes only after a COMMIT succeeded, or
+when a new look at the file shows that one had.
 """
 
 import contextlib
@@ -16,11 +17,13 @@ from engine.case.audit import PageForm
 from engine.case.booking import Booking, Moment
 from engine.case.checkpoints import CheckpointKeeper
 from engine.case.identity import CaseIdentity
+from engine.case.inspection import TAIL, check_chain_end
 from engine.case.journal import Checkpoint
 from engine.case.lock import CaseLock
+from engine.case.schema import VERSION, version_of
 from engine.case.state import CaseState
-from engine.case.storage import is_lasting, shown, transaction, writing_errors
-from engine.errors import CaseDamagedError, CaseError, StorageError
+from engine.case.storage import REPAIR, connect_reader, connect_writer, is_lasting, shown, transaction, writing_errors
+from engine.errors import CaseDamagedError, CaseError, NotACaseError, StorageError
 from engine.models.facts import Fact, Receipt
 
 
@@ -32,6 +35,15 @@ class CaseClock:
     """The moment, with UTC as its time zone."""
     monotonic: Callable[[], float] = time.monotonic
     """Seconds on a clock that never goes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Undecided:
+    """A transaction whose COMMIT reported an error: it is on disk, or nothing of it is."""
+
+    state: CaseState
+    checkpoints: Sequence[Checkpoint]
+    receipt: Receipt
 
 
 class CaseWriter:
@@ -66,6 +78,8 @@ class CaseWriter:
         self._form = PageForm(identity.request_id)
         self._unkept: list[Checkpoint] = []
         self._broken = ""
+        self._damage = ""
+        self._undecided: _Undecided | None = None
         self._closed = False
         self.state = CaseState.load(connection)
         """The state as of the last commit; never changed in place, so that any thread may read it."""
@@ -91,6 +105,8 @@ class CaseWriter:
         # Before anything new: a checkpoint that could not be kept must not be overtaken by more records.
         self._keep_checkpoints()
         booking = self._booking()
+        receipt: Receipt | None = None
+        self._undecided = None
         try:
             with writing_errors(self._path), transaction(self._connection):
                 for fact in facts:
@@ -99,8 +115,9 @@ class CaseWriter:
                     booking.checkpoint()
                 receipt = booking.finish()
         except (StorageError, CaseDamagedError) as error:
-            if is_lasting(error):
-                self._broken = str(error)
+            if receipt is not None:
+                self._undecided = _Undecided(state=booking.state, checkpoints=booking.checkpoints, receipt=receipt)
+            self._remember(error)
             raise
         self.state = booking.state
         self._unkept.extend(booking.checkpoints)
@@ -108,6 +125,45 @@ class CaseWriter:
         with contextlib.suppress(StorageError):
             self._keep_checkpoints()
         return receipt
+
+    def reopen(self) -> Receipt | None:
+        """Open the file anew after a StorageError, check it, and allow writing again.
+
+        A failed fsync is never tried again on what it failed for: the system may have dropped the data and call the
+        next one a success. So the old connection is closed without moving anything, and all that stands in the
+        write-ahead log is written once more, into the file itself, and synced there, before anything follows it.
+
+        Returns:
+            The receipt of the commit that failed, where it is on disk; None where nothing of it is.
+
+        Raises:
+            StorageError: When the disk does not take it, or the case is not there; it can be tried again.
+            CaseDamagedError: When the file does not hold what was acknowledged, or was found damaged before.
+        """
+        if self._closed:
+            raise CaseError(f"{shown(self._path)} is closed, so that nothing can be written to it.")
+        if self._damage:
+            raise CaseDamagedError(self._damage)
+        self._broken = self._broken or f"{shown(self._path)} could not be opened again."
+        self._drop_connection()
+        try:
+            with writing_errors(self._path):
+                # A look at it first, with a connection that can only read: another file is not touched.
+                with contextlib.closing(connect_reader(self._path)) as connection:
+                    kept = self._kept_meanwhile(connection)
+                self._connect_again()
+            self._keep_checkpoints()
+        except (StorageError, CaseDamagedError) as error:
+            self._drop_connection()
+            self._remember(error)
+            raise
+        self._broken = ""
+        self._undecided = None
+        if kept is None:
+            return None
+        self.state = kept.state
+        self._unkept.extend(kept.checkpoints)
+        return kept.receipt
 
     def close(self) -> None:
         """Mark the case as cleanly closed, close it and let go of it; a second call does nothing.
@@ -123,6 +179,51 @@ class CaseWriter:
         finally:
             self._close()
 
+    def _kept_meanwhile(self, connection: apsw.Connection) -> _Undecided | None:
+        """Compare the file with what was acknowledged; return the transaction that is on disk unacknowledged, if any.
+
+        Raises:
+            CaseDamagedError: When it holds neither.
+        """
+        try:
+            is_same = version_of(connection, shown(self._path)) == VERSION
+            is_same = is_same and connection.execute("SELECT line FROM header").get == self._identity.line
+            found = CaseState.load(connection) if is_same else None
+        except (NotACaseError, apsw.SQLError) as error:
+            raise _other_case(self._path) from error
+        undecided = self._undecided
+        if found == self.state:
+            undecided = None
+        elif found is None or undecided is None or found != undecided.state:
+            raise _other_case(self._path)
+        check_chain_end(connection, self._path, self._identity, found, records=TAIL)
+        return undecided
+
+    def _connect_again(self) -> None:
+        """Open the file for writing, and leave nothing in the write-ahead log that may never have reached the disk."""
+        try:
+            self._connection = connect_writer(self._path, create=False)
+        except CaseError as error:  # a disk that was mounted read-only after an error, as systems do
+            raise StorageError(str(error)) from error
+        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        with transaction(self._connection):  # shows that the disk takes writes again
+            self._connection.execute("UPDATE state SET clean = 0")
+        self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+
+    def _remember(self, error: StorageError | CaseDamagedError) -> None:
+        """Take note of what a failure forbids from now on."""
+        if is_lasting(error) or self._broken:
+            self._broken = str(error)
+        if isinstance(error, CaseDamagedError):
+            self._damage = str(error)
+
+    def _drop_connection(self) -> None:
+        """Close the connection without moving anything from the write-ahead log into the file."""
+        with contextlib.suppress(apsw.ConnectionClosedError):
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self._connection.close()
+
     def _booking(self) -> Booking:
         moment = Moment(utc=self._clock.utc(), mono_ms=round((self._clock.monotonic() - self._started_s) * 1000))
         return Booking(self._connection, identity=self._identity, before=self.state, form=self._form, moment=moment)
@@ -135,7 +236,7 @@ class CaseWriter:
     def _close(self) -> None:
         try:
             if self._broken:
-                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                self._drop_connection()
                 return
             # What fails here is made good by the next opening, which finds the case not cleanly closed.
             with contextlib.suppress(apsw.Error):
@@ -144,3 +245,11 @@ class CaseWriter:
         finally:
             self._connection.close()
             self._lock.release()
+
+
+def _other_case(path: Path) -> CaseDamagedError:
+    return CaseDamagedError(
+        f"{shown(path)} is not as it was when it was last written: an older copy or another file has taken its place, "
+        f"or the disk lost what it had confirmed. Nothing is written to it any more. Bring back the newer file, or "
+        f"{REPAIR}."
+    )

@@ -147,7 +147,7 @@ def slow(doc_id: int, page: int | None) -> WorkSlow:
 def struck(case: CaseFile) -> dict[tuple[int, int], int]:
     """Return what has strikes and no terminal record, and how many; page 0 stands for a whole document."""
     rows = case.strikes(PageUnit(doc_id=0, page=0), 1000)
-    return {(unit.doc_id, unit.page): count for unit, count in rows}
+    return {(row.unit.doc_id, row.unit.page): row.count for row in rows}
 
 
 def first_version(path: Path) -> None:

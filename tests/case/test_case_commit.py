@@ -295,9 +295,9 @@ def test_strikes_count_until_there_is_a_terminal_record(case: CaseFile) -> None:
     commit_all(case, found("a.pdf", "b.pdf"), retried(1, None), probed(1, pages=3), retried(1, 2), retried(1, 3))
     commit_all(case, retried(1, 2, attempt=2), done(1, 3), retried(2, None))
     first = PageUnit(doc_id=0, page=0)
-    units = [((unit.doc_id, unit.page), number) for unit, number in case.strikes(first, 10)]
-    assert units == [((1, 0), 1), ((1, 2), 2), ((2, 0), 1)]
-    assert [unit.page for unit, _ in case.strikes(PageUnit(doc_id=1, page=0), 1)] == [2]
+    assert struck(case) == {(1, 0): 1, (1, 2): 2, (2, 0): 1}
+    assert [row.unit.page for row in case.strikes(first, 10)] == [0, 2, 0]
+    assert [row.unit.page for row in case.strikes(PageUnit(doc_id=1, page=0), 1)] == [2]
     retries = [record for record in records(case) if record["event"] == "RETRY"]
     assert [(record["doc_id"], record.get("page"), record["attempt"]) for record in retries][3] == ("D0000001", 2, 2)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from engine.case.casefile import CaseFile
-from engine.models.document import OpenDocument, PageUnit
+from engine.models.document import OpenDocument
 from engine.models.facts import Noted
 from engine.models.outcome import Outcome, Reason
 from engine.models.run import Tally
-from tests.case.factory import commit_all, dead, done, failed, found, outcomes, probed, records, retried, sha
+from tests.case.factory import commit_all, dead, done, failed, found, outcomes, probed, records, retried, sha, struck
 
 
 def _reopened(case: CaseFile) -> CaseFile:
@@ -87,9 +87,9 @@ def test_strikes_outlast_the_program(case: CaseFile) -> None:
     """A page that killed a worker in an earlier run is known to have done so."""
     commit_all(case, found("a.pdf"), probed(1, pages=2), retried(1, 2, Reason.TIME_LIMIT))
     with _reopened(case) as again:
-        assert again.strikes(PageUnit(doc_id=0, page=0), 10) == [(PageUnit(doc_id=1, page=2), 1)]
+        assert struck(again) == {(1, 2): 1}
         again.commit([retried(1, 2, attempt=2)])
-        assert again.strikes(PageUnit(doc_id=0, page=0), 10)[0][1] == 2
+        assert struck(again) == {(1, 2): 2}
 
 
 def test_a_run_over_finished_work_records_that_there_was_nothing_to_do(case: CaseFile) -> None:

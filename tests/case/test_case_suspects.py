@@ -8,6 +8,7 @@ from engine.case.casefile import CaseFile
 from engine.case.export import export_audit
 from engine.case.storage import ContradictionError
 from engine.case.verify import verify_file
+from engine.models.document import PageUnit
 from engine.models.facts import Noted
 from engine.models.outcome import Reason
 from tests.case.factory import commit_all, dead, done, failed, found, probed, records, retried, slow, struck
@@ -31,6 +32,13 @@ def test_a_page_that_was_in_work_when_the_application_died_is_struck_once_for_ea
         (2, "worker_lost", 2),
     ]
     assert [record["run"] for record in retries] == [2, 5]
+
+
+def test_a_death_is_told_from_another_failed_try(case: CaseFile) -> None:
+    """What ended its worker, or could not be read, counts as a strike; only what ended the application as a death."""
+    commit_all(case, STARTED, found("a.pdf"), probed(1, pages=3), retried(1, 2, Reason.TIME_LIMIT), slow(1, 2), STARTED)
+    (row,) = case.strikes(PageUnit(doc_id=0, page=0), 10)
+    assert (row.count, row.deaths) == (2, 1)
 
 
 def test_a_document_that_was_in_work_when_the_application_died_is_struck(case: CaseFile) -> None:
