@@ -1,7 +1,8 @@
 """One operating system process with private pipes: spawned, killed as a group, reaped.
 
 Covers nothing of what is said through the pipes. `kill` may be called from any thread at any time: a lock holds it
-apart from reaping, so that no process that happens to get the same number is ever hit.
+apart from reaping, so that no process that happens to get the same number is ever hit. On Windows a job object stands
+in for the group.
 """
 
 import os
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import IO
 
 import psutil
+
+from engine.work import jobobject
 
 _CHILD = Path(__file__).parent / "child" / "__main__.py"
 _PASSED_ON = (
@@ -48,16 +51,17 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Windows cannot wait for two pipes at once, so that nobody could drain this one there.
-            stderr=subprocess.DEVNULL if os.name == "nt" else subprocess.PIPE,
+            stderr=subprocess.DEVNULL if sys.platform == "win32" else subprocess.PIPE,
             bufsize=0,
             close_fds=True,
-            pass_fds=() if os.name == "nt" else inherited_fds,
-            start_new_session=os.name != "nt",
-            cwd=None if os.name == "nt" else "/",
+            pass_fds=() if sys.platform == "win32" else inherited_fds,
+            start_new_session=sys.platform != "win32",
+            cwd=None if sys.platform == "win32" else "/",
             env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"OMP_THREAD_LIMIT": "1"},
         )
         self.pid = self._popen.pid
-        if os.name != "nt":
+        self._job = jobobject.leash(self.pid) if sys.platform == "win32" else None
+        if sys.platform != "win32":
             os.set_blocking(self.stdin.fileno(), False)  # our end only
         self.rss_bytes = 0
         """Its resident memory when it was last measured."""
@@ -116,7 +120,10 @@ class WorkerProcess:
         try:
             if self._usage is None:
                 self._usage = psutil.Process(self.pid)
-            self.rss_bytes = int(self._usage.memory_info().rss)
+            rss_bytes = int(self._usage.memory_info().rss)
+            if sys.platform == "win32":  # the `python.exe` of a virtual environment only starts the real one
+                rss_bytes += sum(int(child.memory_info().rss) for child in self._usage.children())
+            self.rss_bytes = rss_bytes
         except psutil.Error:
             self.rss_bytes = 0
         except OSError:
@@ -124,11 +131,13 @@ class WorkerProcess:
         return self.rss_bytes
 
     def close(self) -> None:
-        """Close the parent's ends of its pipes."""
+        """Close the parent's ends of its pipes, and let its job go."""
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 with suppress(OSError):  # unbuffered, so that nothing can be lost
                     pipe.close()
+        if self._job is not None:
+            self._job.close()  # ends what may be left in it
 
     def _reaped(self) -> bool:
         with self._lock:
@@ -144,6 +153,8 @@ class WorkerProcess:
 
     def _kill_group(self) -> None:
         if sys.platform == "win32":
+            if self._job is not None:
+                self._job.end()
             self._popen.kill()
             return
         with suppress(ProcessLookupError, PermissionError):  # gone, or only zombies left (macOS)

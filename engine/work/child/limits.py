@@ -1,6 +1,7 @@
 """The limits that a worker puts on itself before it parses anything, and what of them is really in force.
 
-Where the system has no such limit (Windows has none of them, macOS lacks some) its word is missing from the list.
+Where the system has no such limit its word is missing from the list. macOS takes a limit of address space and does not
+hold it, so that only the parent's watch over memory is left there. On Windows a job object stands in for limits.
 """
 
 import ctypes
@@ -8,6 +9,8 @@ import os
 import signal
 import sys
 from contextlib import suppress
+
+from engine.work import jobobject
 
 MIB = 1024 * 1024
 _OPEN_FILES = 64
@@ -38,7 +41,7 @@ def step_back() -> list[str]:
 def limit_resources(address_space_bytes: int) -> list[str]:
     """Set hard limits, and return those that hold."""
     if sys.platform == "win32":
-        return []
+        return jobobject.confine_itself(address_space_bytes)
     import resource  # noqa: PLC0415  # not on Windows
 
     wanted = [
@@ -53,7 +56,8 @@ def limit_resources(address_space_bytes: int) -> list[str]:
             _, hard = resource.getrlimit(limit)
             value = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(limit, (value, value))
-            if resource.getrlimit(limit)[0] == value:
+            held = limit != resource.RLIMIT_AS or sys.platform == "linux"
+            if held and resource.getrlimit(limit)[0] == value:
                 words.append(word)
     return [*words, "processor time per page"]
 
