@@ -8,6 +8,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -36,17 +37,16 @@ MODULE = ("-m", "engine.terminal")
 """How Python starts the program."""
 
 
-def command(case: Path, folder: Path | None, *options: str, module: Sequence[str] = MODULE) -> list[str]:
-    """Return the command line of a run.
+def run_arguments(case: Path, folder: Path | None, *options: str) -> list[str]:
+    """Return the arguments of a run.
 
     Args:
         case: The case file.
         folder: The source, or None to go on with what the case has pending.
         options: Further options.
-        module: How Python starts the program.
     """
     sources = [] if folder is None else [str(folder), "--request-id", "r"]
-    return [sys.executable, *module, "run", *sources, "--case", str(case), "--quiet", *options]
+    return ["run", *sources, "--case", str(case), "--quiet", *options]
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -66,6 +66,33 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
+def launch(
+    arguments: Sequence[str],
+    home: Path,
+    *,
+    prefix: Sequence[str] = (),
+    module: Sequence[str] = MODULE,
+    extra: Mapping[str, str] | None = None,
+) -> "subprocess.Popen[bytes]":
+    """Start the program in a place of its own; its sentences are in `stderr`.
+
+    Args:
+        arguments: A command and its options.
+        home: Where its own files lie.
+        prefix: A program that starts it, such as `strace`.
+        module: How Python starts the program.
+        extra: More environment.
+    """
+    return subprocess.Popen(
+        [*prefix, sys.executable, *module, *arguments],
+        env=environment(home) | dict(extra or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=home,
+    )
+
+
 def start(
     case: Path,
     folder: Path | None,
@@ -76,25 +103,8 @@ def start(
     module: Sequence[str] = MODULE,
     extra: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Start the program on a folder, in a place of its own; its sentences are in `stderr`.
-
-    Args:
-        case: The case file.
-        folder: The source, or None to go on with what the case has pending.
-        home: Where its own files lie.
-        options: Options of the run.
-        prefix: A program that starts it, such as `strace`.
-        module: How Python starts the program.
-        extra: More environment.
-    """
-    return subprocess.Popen(
-        [*prefix, *command(case, folder, *options, module=module)],
-        env=environment(home) | dict(extra or {}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=home,
-    )
+    """Start a run on a folder, or, with None, on what the case has pending; for the rest, see `launch`."""
+    return launch(run_arguments(case, folder, *options), home, prefix=prefix, module=module, extra=extra)
 
 
 def ending(process: "subprocess.Popen[bytes]", timeout_s: float = 120.0) -> tuple[int, str]:
@@ -177,15 +187,21 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int, int, int]]:
     return result
 
 
+def age(folder: Path) -> None:
+    """Make every file below a folder an hour old: one that may still be written to is left alone for a while."""
+    then_s = time.time() - 3600
+    for path in folder.rglob("*"):
+        os.utime(path, (then_s, then_s))
+
+
 def assert_sound(case: Path) -> None:
     """Check a case, finished or not: no second terminal record, and an exported log that verifies."""
     assert_one_terminal_record_each(case)
-    out = case.with_name(f"{case.name}.audit.jsonl")
-    with CaseReader(case) as reader:
+    with tempfile.TemporaryDirectory() as place, CaseReader(case) as reader:
+        out = Path(place) / "audit.jsonl"
         _, head = export_audit(reader, out)
-    report = verify_file(out, expect_head=head)
+        report = verify_file(out, expect_head=head)
     assert report.ok, report.problems
-    out.unlink()
 
 
 def assert_same_as(case: Path, expected: GoldenSet) -> None:

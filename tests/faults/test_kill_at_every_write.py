@@ -24,6 +24,7 @@ from engine.case.casefile import CaseFile
 from tests.faults import doomed
 from tests.faults.program import (
     ACCOUNTED,
+    age,
     assert_no_process_left,
     assert_same_as,
     assert_sound,
@@ -70,6 +71,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     pdfs.truncated_pdf(folder / "lost.pdf", lost=True)
     pdfs.not_a_pdf(folder / "no.pdf")
     (folder / "copy.pdf").write_bytes(min(folder.iterdir()).read_bytes())
+    age(folder)
     case = home / "case.sluice"
     process = start(case, folder, home, OPTIONS, module=DOOMED, extra={doomed.DIE_AT: "0"})
     code, said = ending(process)

@@ -17,7 +17,7 @@ import pytest
 from engine.case.casefile import CaseFile
 from engine.case.export import export_audit
 from engine.case.verify import verify_file
-from tests.faults.program import finish, pages_done, start, wait_for_children_to_end
+from tests.faults.program import age, finish, pages_done, start, wait_for_children_to_end
 from tests.support import pdfs
 from tests.support.runs import assert_one_terminal_record_each, golden_set, records_of
 
@@ -40,6 +40,7 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     pdfs.damaged_stream_pdf(folder / "damaged.pdf")
     pdfs.truncated_pdf(folder / "lost.pdf", lost=True)
     (folder / "copy.pdf").write_bytes(next(path for path in sorted(folder.iterdir())).read_bytes())
+    age(folder)
     finish(tmp_path / "whole.sluice", folder, tmp_path)
     expected = golden_set(tmp_path / "whole.sluice")
 
