@@ -6,6 +6,7 @@ it cannot flap. When they are read is the business of `monitor`.
 
 import shutil
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,19 @@ class ProcessTree:
     def __init__(self) -> None:
         self._main = psutil.Process()
         self._workers: dict[int, psutil.Process] = {}
+        self._last = MemoryReading()
 
     def read(self, pids: Collection[int]) -> MemoryReading:
         """Return the memory now; a worker that ends meanwhile counts as nothing.
 
-        The workers are named by the caller: looking for children would read every process of the machine.
+        The workers are named by the caller: looking for children would read every process of the machine. Where no
+        descriptor is left to look with, what was read last stands.
         """
+        with suppress(OSError):
+            self._last = self._read(pids)
+        return self._last
+
+    def _read(self, pids: Collection[int]) -> MemoryReading:
         for pid in self._workers.keys() - set(pids):
             del self._workers[pid]
         workers = 0
