@@ -28,6 +28,7 @@ from engine.case.storage import (
     connect_writer,
     not_a_case,
     opening_errors,
+    renew_log,
     roll_back,
     shown,
     sync_folder,
@@ -185,6 +186,8 @@ class CaseFile:
             # Until everything was checked, not even closing may move anything into the file.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             note = prepare(connection)
+            if note:
+                renew_log(path)
             connection.execute("UPDATE state SET clean = 0")
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             reader = CaseReader(path)

@@ -37,6 +37,9 @@ WAL_KEPT_BYTES = 64 * 1024 * 1024
 REPAIR = "repair it into a new file (sluicegate repair CASE NEW_CASE)"
 """What to do about a damaged case, for sentences."""
 
+_RENEWED_BYTES = 1024 * 1024
+"""How much of the write-ahead log is written again at a time."""
+
 CACHE_KIB = 8 * 1024
 """Memory for pages of the database, a connection; what a larger transaction changes is written out early."""
 
@@ -145,8 +148,12 @@ def _prepare(connection: apsw.Connection) -> None:
 
 
 def _has_log(path: Path) -> bool:
-    log = Path(os.path.realpath(path) + "-wal")
+    log = _log_of(path)
     return log.exists() and log.stat().st_size > 0
+
+
+def _log_of(path: Path) -> Path:
+    return Path(os.path.realpath(path) + "-wal")
 
 
 @contextmanager
@@ -272,6 +279,31 @@ _CAUSES: dict[type[apsw.Error], str] = {
 def _cause(error: apsw.Error) -> str:
     code = getattr(error, "extendedresult", None)
     return _CAUSES[type(error)] + (f" (SQLite code {code})" if code is not None else "")
+
+
+def renew_log(path: Path) -> None:
+    """Write the write-ahead log once more, byte for byte, and sync it; for a case that was not closed cleanly.
+
+    After a failed fsync the system may call pages clean that never reached the disk: they read back as if all were
+    well, and the next fsync succeeds without them. What follows in the log would stand on nothing at the next power
+    failure, and SQLite, too, would move it into the file on the strength of such an fsync.
+
+    Raises:
+        StorageError: When the disk does not take it.
+    """
+    try:
+        with suppress(FileNotFoundError), _log_of(path).open("r+b") as log:
+            while piece := log.read(_RENEWED_BYTES):
+                log.seek(-len(piece), os.SEEK_CUR)
+                log.write(piece)
+                log.seek(0, os.SEEK_CUR)  # between writing and reading on
+            log.flush()
+            os.fsync(log.fileno())
+    except OSError as error:
+        raise StorageError(
+            f"{shown(path)} could not be written: the disk reported an error ({error.strerror}). Nothing was changed "
+            "in it. Check the disk and try again."
+        ) from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -22,7 +22,16 @@ from engine.case.journal import Checkpoint
 from engine.case.lock import CaseLock
 from engine.case.schema import VERSION, version_of
 from engine.case.state import CaseState
-from engine.case.storage import REPAIR, connect_reader, connect_writer, is_lasting, shown, transaction, writing_errors
+from engine.case.storage import (
+    REPAIR,
+    connect_reader,
+    connect_writer,
+    is_lasting,
+    renew_log,
+    shown,
+    transaction,
+    writing_errors,
+)
 from engine.errors import CaseDamagedError, CaseError, NotACaseError, StorageError
 from engine.models.facts import Fact, Receipt
 
@@ -206,6 +215,7 @@ class CaseWriter:
         except CaseError as error:  # a disk that was mounted read-only after an error, as systems do
             raise StorageError(str(error)) from error
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        renew_log(self._path)
         with transaction(self._connection):  # shows that the disk takes writes again
             self._connection.execute("UPDATE state SET clean = 0")
         self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
