@@ -9,6 +9,7 @@ use; a clean close takes it back, so that the next opening knows whether to look
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -232,7 +233,8 @@ class CaseFile:
 
     def info(self) -> CaseInfo:
         """Return what identifies the case, as of the last commit."""
-        return self._reader.info(read_only=self._writer is None, note=self._note)
+        info = self._reader.info(read_only=self._writer is None, note=self._note)
+        return replace(info, recovered=self._note == RECOVERED)
 
     def counts(self) -> Counts:
         """Return the reconciliation as of the last commit."""

@@ -153,6 +153,16 @@ class PageResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Strikes:
+    """Tries of a page, or of a document (page 0), that came to nothing in earlier runs."""
+
+    unit: PageUnit
+    count: int
+    deaths: int
+    """How many of them the application did not survive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LostPage:
     """A page that was being worked on when its worker ended."""
 

@@ -47,6 +47,8 @@ class PagesDone:
 
     doc_id: int
     results: tuple[PageResult, ...]
+    admitted: bool = True
+    """Whether these pages hold permits, which come back with the commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,8 @@ class CaseInfo:
     """Whether the case was paused when it was last written."""
     note: str = ""
     """A sentence to show on opening (read-only because newer, recovered after a crash, ...), or empty."""
+    recovered: bool = False
+    """Whether the program had ended without closing the case, before it was opened now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 
-from engine.models.document import DocumentRef, OpenDocument
+from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 from engine.models.facts import FilesFound
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.probing import Prober
@@ -84,6 +84,7 @@ class Feeder:
         self._thread = thread
         self._prober = prober
         self._news = asyncio.Event()
+        self._strikes: dict[int, Strikes] = {}
         self.exhausted = False
         """Whether the last look into the manifest, with no news since, found nothing to hand over."""
 
@@ -98,6 +99,8 @@ class Feeder:
         Args:
             on_exhausted: Told each time that there is nothing left for now.
         """
+        loop = asyncio.get_running_loop()
+        self._strikes = await loop.run_in_executor(self._thread, self._read_strikes)
         await self._feed_open()
         while True:
             self._news.clear()
@@ -112,7 +115,7 @@ class Feeder:
         after = 0
         while found := await loop.run_in_executor(self._thread, self._store.open_documents, after, BATCH_DOCUMENTS):
             for document in found:
-                await self._prober.hand_over(_as_ref(document), resumed=True)
+                await self._hand_over(_as_ref(document), resumed=True)
             after = found[-1].doc_id
 
     async def _feed_pending(self) -> None:
@@ -126,8 +129,20 @@ class Feeder:
                 return
             for document in found:
                 if document.doc_id not in in_hand:
-                    await self._prober.hand_over(document)
+                    await self._hand_over(document)
             after = found[-1].doc_id
+
+    async def _hand_over(self, document: DocumentRef, *, resumed: bool = False) -> None:
+        await self._prober.hand_over(document, resumed=resumed, strikes=self._strikes.pop(document.doc_id, None))
+
+    def _read_strikes(self) -> dict[int, Strikes]:
+        """Return the strikes of documents as such; few have any. Blocking."""
+        found: dict[int, Strikes] = {}
+        after = PageUnit(doc_id=0, page=0)
+        while some := self._store.strikes(after, BATCH_DOCUMENTS):
+            found |= {strikes.unit.doc_id: strikes for strikes in some if strikes.unit.page == 0}
+            after = some[-1].unit
+        return found
 
 
 def _as_ref(document: OpenDocument) -> DocumentRef:

@@ -45,6 +45,8 @@ class MonitorInputs:
     """Where the case file lies."""
     relieve: Callable[[], None]
     """Asks for memory to be given back, every few seconds while the memory hold stands."""
+    seen: Callable[[tuple[WorkerView, ...]], None]
+    """Told with each sample what every worker is doing."""
     wall_clock_jumped: Callable[[int], None]
     """Told by how many milliseconds the wall clock jumped."""
     wall_s: Callable[[], float]
@@ -104,7 +106,9 @@ class Monitor:
         loop = asyncio.get_running_loop()
         lag_s = 0.0
         while True:
-            pids = [view.pid for view in self._inputs.workers() if view.pid is not None]
+            workers = self._inputs.workers()
+            self._inputs.seen(workers)
+            pids = [view.pid for view in workers if view.pid is not None]
             self._take(*await loop.run_in_executor(self._thread, self._read, pids), lag_s)
             due_s = self._now() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)

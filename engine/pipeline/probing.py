@@ -14,13 +14,15 @@ from engine.models.document import (
     DocumentRef,
     Failure,
     OpenDocument,
+    PageResult,
     PageUnit,
     Probe,
     Span,
+    Strikes,
     document_label,
 )
-from engine.models.facts import DocumentFailed, DocumentProbed, PageRetried, ProbeDecision
-from engine.models.outcome import Reason
+from engine.models.facts import DocumentFailed, DocumentProbed, PageRetried, PagesDone, ProbeDecision
+from engine.models.outcome import Method, Outcome, Reason
 from engine.pipeline.commits import CommitLane
 from engine.pipeline.retries import RetryHeap
 from engine.pipeline.retry import RetryPolicy
@@ -116,16 +118,25 @@ class Prober:
         """Return the numbers of the documents that were handed over and are not yet decided."""
         return frozenset(self._in_hand)
 
-    async def hand_over(self, document: DocumentRef, *, resumed: bool = False) -> None:
+    async def hand_over(self, document: DocumentRef, *, resumed: bool = False, strikes: Strikes | None = None) -> None:
         """Take a document as soon as there is room.
 
         Args:
             document: What to look into.
             resumed: Whether an earlier run has already opened it, so that some of its pages may be done.
+            strikes: What it has against it from earlier runs.
+
+        Raises:
+            StorageError: When the case can no longer be written.
         """
         await self._scheduler.reserve()
         self._in_hand.add(document.doc_id)
-        self._waiting.append(_Item(document, resumed))
+        struck = 0 if strikes is None else strikes.count
+        if strikes is not None and self._policy.is_fatal(strikes):
+            await self._commits.put(DocumentFailed(doc_id=document.doc_id, failure=TOOK_ALL_DOWN, attempt=struck))
+            self._settle()
+            return
+        self._waiting.append(_Item(document, resumed, attempt=struck + 1))
         self._changed.set()
 
     async def run(self) -> None:
@@ -223,25 +234,32 @@ class Prober:
             ranges, strikes = await loop.run_in_executor(self._reader, self._left_over, doc_id)
             document = _opened(item.document, probe)
             self._scheduler.add(document, ranges)
-            for page, struck in strikes.items():
-                again = Span(document=document, first_page=page, page_count=1, attempt=struck + 1, alone=True)
-                self._scheduler.add_retry(again, 0.0)
+            fatal = [struck for struck in strikes if self._policy.is_fatal(struck)]
+            if fatal:
+                results = tuple(_took_all_down(struck) for struck in fatal)
+                await self._commits.put(PagesDone(doc_id=doc_id, results=results, admitted=False))
+            for struck in strikes:
+                if struck not in fatal:
+                    page, attempt = struck.unit.page, struck.count + 1
+                    again = Span(document=document, first_page=page, page_count=1, attempt=attempt, alone=True)
+                    self._scheduler.add_retry(again, 0.0)
         self._in_hand.discard(doc_id)
         self._settle()
 
-    def _left_over(self, doc_id: int) -> tuple[list[range], dict[int, int]]:
-        """Read the pages of a document without terminal record, as ranges, and strikes by page."""
-        strikes: dict[int, int] = {}
+    def _left_over(self, doc_id: int) -> tuple[list[range], list[Strikes]]:
+        """Read the pages of a document without terminal record: those without strikes as ranges, and the others."""
+        strikes: list[Strikes] = []
         after = PageUnit(doc_id=doc_id, page=0)
         while found := self._store.strikes(after, PAGES_A_READ):
-            strikes |= {unit.page: struck for unit, struck in found if unit.doc_id == doc_id and unit.page > 0}
-            after = found[-1][0]
+            strikes += [struck for struck in found if struck.unit.doc_id == doc_id]
+            after = found[-1].unit
             if after.doc_id > doc_id:
                 break
+        struck_pages = {struck.unit.page for struck in strikes}
         ranges: list[range] = []
         page = 0
         while pages := self._store.pending_pages(doc_id, page, PAGES_A_READ):
-            folded = page_ranges(number for number in pages if number not in strikes)
+            folded = page_ranges(number for number in pages if number not in struck_pages)
             if ranges and folded and ranges[-1].stop == folded[0].start:
                 ranges[-1] = range(ranges[-1].start, folded.pop(0).stop)
             ranges += folded
@@ -251,6 +269,20 @@ class Prober:
     def _settle(self) -> None:
         self._scheduler.settle()
         self._hooks.on_settled()
+
+
+TOOK_ALL_DOWN = Failure(reason=Reason.WORKER_CRASHED)
+"""Why something is not tried again that was in work each time when the application died."""
+
+
+def _took_all_down(strikes: Strikes) -> PageResult:
+    return PageResult(
+        page=strikes.unit.page,
+        outcome=Outcome.DEAD_LETTER,
+        method=Method.NONE,
+        failure=TOOK_ALL_DOWN,
+        attempt=strikes.count,
+    )
 
 
 def _opened(document: DocumentRef, probe: Probe) -> OpenDocument:

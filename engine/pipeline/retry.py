@@ -7,6 +7,7 @@ a fresh worker, since the fault may not have been its own.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.models.document import Strikes
 from engine.models.outcome import FailureClass, Reason
 from engine.settings import Settings
 
@@ -23,6 +24,10 @@ class RetryPolicy:
     def killer_attempts(self) -> int:
         """Tries, in all, of a page that ended its worker."""
         return self.settings().worker.max_attempts
+
+    def is_fatal(self, strikes: Strikes) -> bool:
+        """Whether something ended the whole application so often that it must not be tried again."""
+        return strikes.deaths >= self.killer_attempts
 
     def delay_s(self, reason: Reason, attempt: int, *, lost: bool = False, passing: bool = False) -> float | None:
         """Return after how many seconds to try again, or None when this was the last try.

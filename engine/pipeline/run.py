@@ -34,6 +34,7 @@ from engine.pipeline.retry import RetryPolicy
 from engine.pipeline.scheduler import SpanScheduler
 from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, unfinished
 from engine.pipeline.settling import Settling
+from engine.pipeline.suspicion import Suspicion
 from engine.pipeline.text_lane import TextLane
 from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
@@ -140,6 +141,7 @@ class Run:
                 hold=self._set_hold,
                 folder=inputs.folder,
                 relieve=self._relieve,
+                seen=Suspicion(self._note, self._now).look,
                 wall_clock_jumped=lambda jump_ms: self._note(evidence.clock_jumped(jump_ms)),
                 wall_s=inputs.wall_s,
             ),
@@ -221,6 +223,8 @@ class Run:
         )
 
     def _explain(self, statistics: StageStatistics) -> str:
+        if trouble := self._inputs.extractor.trouble:
+            return trouble
         sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)
         if self._prober.probing >= self.settings.flow.workers and not statistics.queue_depth and not statistics.holds:
             return OPENING  # the stage sees workers without work; they have it elsewhere
@@ -386,7 +390,8 @@ class Run:
         for fact in facts:
             if isinstance(fact, PagesDone):
                 self._pages_done += len(fact.results)
-                self._stage.complete(len(fact.results))
+                if fact.admitted:
+                    self._stage.complete(len(fact.results))
             elif isinstance(fact, DocumentFailed):
                 self._prober.failure_committed(fact.doc_id)
         if receipt.new_pending:

@@ -17,6 +17,7 @@ from engine.models.document import (
     Probe,
     Span,
     SpanReport,
+    Strikes,
 )
 from engine.models.facts import Fact, Receipt
 from engine.models.run import WorkerView
@@ -70,6 +71,11 @@ class Extractor(Protocol):
         """Give memory back where nothing is being worked on; return whether anything was left to give back."""
         ...
 
+    @property
+    def trouble(self) -> str:
+        """One sentence while there are fewer workers than wanted; or empty."""
+        ...
+
     def views(self) -> tuple[WorkerView, ...]:
         """Return what each worker is doing now."""
         ...
@@ -114,6 +120,6 @@ class CaseStore(Protocol):
         """Return page numbers of an open document that have no terminal record, those above `after`."""
         ...
 
-    def strikes(self, after: PageUnit, limit: int) -> Sequence[tuple[PageUnit, int]]:
-        """Return pages without terminal record that have ended a worker before, and how often."""
+    def strikes(self, after: PageUnit, limit: int) -> Sequence[Strikes]:
+        """Return what has strikes and no terminal record, in order; page 0 stands for a document."""
         ...

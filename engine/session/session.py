@@ -75,6 +75,7 @@ class Session:
         self._info = case.info()
         self._counts = case.counts()
         self._paused = self._info.paused
+        self._recovered = self._info.recovered
         self._reader: CaseReader | None = None
         self._threads = {
             name: ThreadPoolExecutor(1, f"case-{name}") for name in ("writer", "reader", "lister", "sampler", "watcher")
@@ -169,6 +170,7 @@ class Session:
         # Looking at a source touches its disk, which may be a share that does not answer.
         wanted, roots = await self._on("lister", lambda: self._usable_sources(given))
         source = await self._on("lister", lambda: self._parts.source(wanted)) if wanted else None
+        recovered, self._recovered = self._recovered, False
         return Run(
             RunInputs(
                 store=self._case,
@@ -184,6 +186,7 @@ class Session:
                 paused=self._paused,
                 was_paused=self._info.paused,
                 resumed=self._counts.audit_records > 0,
+                recovered=recovered,
                 clock=self._parts.clock,
                 random=self._parts.random,
                 attended=attended,

@@ -51,6 +51,10 @@ class Job(Protocol):
         """Set when the job is over: to False where the worker had died before, so that nobody has tried."""
         ...
 
+    def page_in(self, mark: Mark) -> int | None:
+        """Return the page that a slot's mark tells of; None where it tells of none of this job's."""
+        ...
+
     def take(self, frame: Frame) -> bool:
         """Take an answer; return whether it was the last one.
 
@@ -92,6 +96,9 @@ class ProbeJob:
         """Take the answer."""
         self.outcome = failure_of(frame, self._number) or probe_of(frame)
         return True
+
+    def page_in(self, mark: Mark) -> None:  # a probe has no pages
+        """Return None."""
 
     def end(self, failure: Failure, mark: Mark) -> None:  # noqa: ARG002  # a probe has one thing to blame
         """Blame the document."""
@@ -166,6 +173,10 @@ class SpanJob:
             self.spoiled, self._lost = True, LostPage(page=last.page, failure=last.failure)
         self._results += results
         return done
+
+    def page_in(self, mark: Mark) -> int | None:
+        """Return the page of the span that is being worked on, where the slot tells one."""
+        return mark.page if mark.phase == Phase.PAGE and mark.page in self._span.pages else None
 
     def end(self, failure: Failure, mark: Mark) -> None:
         """Blame the page in the slot, or the first one that is missing where the slot tells none of ours."""

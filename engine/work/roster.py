@@ -17,7 +17,6 @@ from engine.models.run import WorkerView
 from engine.settings import Settings
 from engine.work.jobs import Job
 from engine.work.keeper import Keeper
-from engine.work.slot import Phase
 from engine.work.watch import DocumentTimes, Watch, overdue
 
 _DOCUMENTS_KEPT_OPEN = 2
@@ -100,7 +99,7 @@ class Worker:
             number=self.number,
             pid=self.keeper.pid,
             doc_id=None if job is None else job.doc_id,
-            page=mark.page if job is not None and mark.phase == Phase.PAGE else None,
+            page=None if job is None else job.page_in(mark),
             busy_s=0.0 if job is None else self.watch.total_s,
             rss_bytes=self.keeper.rss_bytes,
             pages_done=self.pages_done,

@@ -26,6 +26,7 @@ from tests.case.factory import (
     records,
     retried,
     sha,
+    struck,
 )
 
 

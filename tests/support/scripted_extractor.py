@@ -60,6 +60,7 @@ class ScriptedExtractor:
         self.running = 0
         self.most_running = 0
         self.started = False
+        self.trouble = ""
         self.closed = False
 
     async def start(self) -> Posture:
