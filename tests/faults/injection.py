@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,19 +130,28 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
 
 
 @contextmanager
-def no_descriptor_left() -> Iterator[None]:
-    """Use up every descriptor of this process, under a low limit."""
+def no_descriptor_left() -> Iterator[list[int]]:
+    """Use up every descriptor of this process, under a low limit; what is taken out of the list and closed is free."""
     import resource  # noqa: PLC0415  # not on Windows
 
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/dev/fd"))  # noqa: PTH208  # of one's own
-    with ExitStack() as hog:
-        hog.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+    hog: list[int] = []
+    try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, limits[1]))
-        with suppress(OSError):
-            while True:
-                hog.callback(os.close, os.open(os.devnull, os.O_RDONLY))
-        yield
+        take_all_descriptors(hog)
+        yield hog
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for descriptor in hog:
+            os.close(descriptor)
+
+
+def take_all_descriptors(hog: list[int]) -> None:
+    """Open as many descriptors as this process may."""
+    with suppress(OSError):
+        while True:
+            hog.append(os.open(os.devnull, os.O_RDONLY))
 
 
 def descriptors_of(pid: int) -> list[int]:

@@ -6,38 +6,13 @@ What a walk through folders leaves out is tested in full in `tests/source`; here
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from engine.errors import SourceError
 from engine.source.folder import FolderSource
-
-needs_posix = pytest.mark.skipif(os.name == "nt", reason="descriptors have no such limit there")
-
-
-@contextmanager
-def no_descriptor_left(free: int = 0) -> Iterator[None]:
-    """Use up all descriptors of this process but a few, under a low limit."""
-    import resource  # noqa: PLC0415  # not on Windows
-
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    hog: list[int] = []
-    highest = max(int(name) for name in os.listdir("/dev/fd"))  # noqa: PTH208  # of one's own
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, limits[1]))
-        with contextlib.suppress(OSError):
-            while True:
-                hog.append(os.open(os.devnull, os.O_RDONLY))
-        for _ in range(free):
-            os.close(hog.pop())
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        for descriptor in hog:
-            os.close(descriptor)
+from tests.faults.injection import needs_posix, no_descriptor_left
 
 
 def folder_of_two(root: Path) -> Path:
