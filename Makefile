@@ -18,7 +18,7 @@ help:
 	@echo "make faults              inject every fault of the matrix; SLUICEGATE_SEED=... gives the same run again"
 	@echo "make fuzz                break thousands of PDFs and answers of workers; SLUICEGATE_FUZZ=5000 SLUICEGATE_SEED=1"
 	@echo "make bench               measure against a bare script; FOLDER=... OUT=bench.json PAIRS=5 ARGS=--profile"
-	@echo "make bench PART=start    measure something else: enumeration, fairness, export, memory, start, large"
+	@echo "make bench PART=start    measure something else: enumeration, fairness, export, memory, start, large, scale"
 	@echo "make check               check format, lint, types and import rules"
 	@echo "make setup, setup-dev    only set up .venv, for running or for the checks too"
 	@echo "make lock                make the lock files agree with pyproject.toml; needs uv"

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.settings import Settings
 from engine.version import __version__
-from tests.bench import documents, enumeration, export, fairness, large, memory, start, tables, throughput
+from tests.bench import documents, enumeration, export, fairness, large, memory, scale, start, tables, throughput
 from tests.bench.programs import ProgramError
 
 Measured = tuple[Any, Iterable[str]]
@@ -96,6 +96,11 @@ def _large(given: argparse.Namespace) -> Measured:
     return result, large.lines(result)
 
 
+def _scale(given: argparse.Namespace) -> Measured:
+    result = scale.measure(given.files)
+    return result, scale.lines(result)
+
+
 def _office() -> tuple[documents.Planned, ...]:
     return documents.office(400, 15_000, longest=5_000)
 
@@ -144,6 +149,9 @@ def _parser() -> argparse.ArgumentParser:
     part = add("large", _large, "A document of very many pages, and one of very many bytes.")
     part.add_argument("--pages", type=int, default=50_000)
     part.add_argument("--megabytes", type=int, default=900)
+
+    part = add("scale", _scale, "A very large case: open, resume, count, rows, export, verify.")
+    part.add_argument("--files", type=int, default=1_000_000, help="documents, of three pages each")
     return parser
 
 

@@ -200,13 +200,13 @@ class MeasuredSession(Session):
         super().__init__(case, **parts)
         self.observer = Observer(case)
 
-    async def run(self, sources: Sequence[Path] = ()) -> RunSummary:
+    async def run(self, sources: Sequence[Path] = (), *, attended: bool = False) -> RunSummary:
         """Override: let the observer look on."""
         observer = self.observer
         looking = asyncio.get_running_loop().create_task(observer.watch(self), name="bench-observer")
         observer.begin()
         try:
-            observer.summary = await super().run(sources)
+            observer.summary = await super().run(sources, attended=attended)
         finally:
             observer.end()
             looking.cancel()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import documents, enumeration, export, fairness, memory, profiles, start, throughput
+from tests.bench import documents, enumeration, export, fairness, memory, profiles, scale, start, throughput
 from tests.bench.__main__ import main, write
 from tests.bench.figures import percentile, slope, spread
 from tests.bench.tables import table
@@ -170,3 +170,13 @@ def test_a_table_stands_straight() -> None:
         "long one      1",
         "x         1,000",
     ]
+
+
+def test_a_case_of_made_up_files_goes_through_every_step(tmp_path: Path) -> None:
+    """The large case is filled, opened, resumed, counted, read, exported and verified; here with few documents."""
+    steps = {step["step"]: step for step in written(tmp_path, "scale", "--files", "1200")["result"]}
+    assert list(steps) == list(scale.STEPS)
+    assert steps["open"]["count"] == steps["count"]["count"] == 3600
+    assert steps["fill"]["count"] + steps["resume"]["count"] == 3600
+    assert steps["export"]["count"] == steps["verify"]["count"] >= 4800
+    assert all(step["peak_rss_bytes"] > 0 for step in steps.values())
