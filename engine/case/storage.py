@@ -217,8 +217,8 @@ def writing_errors(path: Path) -> Iterator[None]:
         raise damaged(path) from error
     except apsw.FullError as error:
         raise StorageError(
-            f"The disk that holds {shown(path)} is full, so that the run stopped. Everything acknowledged so far is "
-            "kept. Free some space there, then resume."
+            f"The disk that holds {shown(path)} is full. Everything acknowledged so far is kept, and no page counts as "
+            "failed for it. Free some space there, then resume."
         ) from error
     except (
         apsw.IOError,
@@ -231,8 +231,8 @@ def writing_errors(path: Path) -> Iterator[None]:
         apsw.NoMemError,
     ) as error:
         raise StorageError(
-            f"{shown(path)} could not be written: {_cause(error)}. The run stopped; everything acknowledged so far is "
-            "kept. Check the disk, open the case again and resume."
+            f"{shown(path)} could not be written: {_cause(error)}. Everything acknowledged so far is kept, and no page "
+            "counts as failed for it. Check the disk, then resume."
         ) from error
     except apsw.ConstraintError as error:
         raise ContradictionError(f"the case refuses a fact: {error}") from error

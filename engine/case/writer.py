@@ -5,6 +5,7 @@ when a new look at the file shows that one had.
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,10 @@ from engine.case.storage import (
     writing_errors,
 )
 from engine.errors import CaseDamagedError, CaseError, NotACaseError, StorageError
-from engine.models.facts import Fact, Receipt
+from engine.models.facts import Fact, Noted, Receipt
+
+_LEAST_JUMP_MS = 2000
+"""A difference that no slewing of a clock makes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ class CaseWriter:
         self._closed = False
         self.state = CaseState.load(connection)
         """The state as of the last commit; never changed in place, so that any thread may read it."""
+        self._behind_ms = _behind_ms(connection, clock.utc())
 
     def book(self, facts: Sequence[Fact], *, checkpoint: bool = False) -> Receipt:
         """Commit facts, with their audit records, in one transaction.
@@ -114,6 +119,9 @@ class CaseWriter:
         # Before anything new: a checkpoint that could not be kept must not be overtaken by more records.
         self._keep_checkpoints()
         booking = self._booking()
+        if self._behind_ms:
+            # Whoever reads the log must know that dates before and after do not compare.
+            facts = [Noted(event="CLOCK_JUMPED", fields={"jump_ms": -self._behind_ms}), *facts]
         receipt: Receipt | None = None
         self._undecided = None
         try:
@@ -129,6 +137,7 @@ class CaseWriter:
             self._remember(error)
             raise
         self.state = booking.state
+        self._behind_ms = 0
         self._unkept.extend(booking.checkpoints)
         # It is committed, whatever becomes of the checkpoints: where they cannot be kept, the next call says so.
         with contextlib.suppress(StorageError):
@@ -255,6 +264,15 @@ class CaseWriter:
         finally:
             self._connection.close()
             self._lock.release()
+
+
+def _behind_ms(connection: apsw.Connection, now: datetime) -> int:
+    """Return by how much the wall clock is behind the last record of the log; 0 where it is not, or hardly."""
+    line: bytes | None = connection.execute("SELECT line FROM audit ORDER BY seq DESC LIMIT 1").get
+    if line is None:
+        return 0
+    behind_ms = round((datetime.fromisoformat(json.loads(line)["ts"]) - now).total_seconds() * 1000)
+    return behind_ms if behind_ms >= _LEAST_JUMP_MS else 0
 
 
 def _other_case(path: Path) -> CaseDamagedError:

@@ -37,8 +37,11 @@ from tests.support.runs import GoldenSet, golden_set
 OPTIONS = ("--workers", "1", "--disk-hold", "0", "--disk-release", "1")
 """No reserve of free space: it would hold the run before the disk is full, which is another test's business."""
 
-FULL = "is full, so that the run stopped. Everything acknowledged so far is kept. Free some space there, then resume."
-FAILED = "The run stopped; everything acknowledged so far is kept. Check the disk, open the case again and resume."
+FULL = (
+    "is full. Everything acknowledged so far is kept, and no page counts as failed for it. Free some space there, then "
+    "resume."
+)
+FAILED = "Everything acknowledged so far is kept, and no page counts as failed for it. Check the disk, then resume."
 
 LIMITED = (
     "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2); "
