@@ -6,41 +6,24 @@ counts, as of the last commit, are the only truth about what is done.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 
 from engine.errors import EngineError, StorageError
 from engine.flow.bottleneck import Bottleneck, Words
-from engine.flow.bucket import TokenBucket
-from engine.flow.gate import WatermarkGate
 from engine.flow.line import FlowClosed
 from engine.flow.metrics import Metrics
-from engine.flow.permits import Permits
-from engine.flow.queue import BoundedQueue
-from engine.flow.stage import Stage
-from engine.models.document import Posture, Span, SpanReport
+from engine.models.document import Posture
 from engine.models.facts import DocumentFailed, Fact, PagesDone, Receipt
 from engine.models.flow import GateChange, StageStatistics
 from engine.models.outcome import HoldCause, RunState
 from engine.models.run import RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.activity import ActiveClock
-from engine.pipeline.commits import CommitLane
+from engine.pipeline.assembly import RunHooks, assemble, new_gate
+from engine.pipeline.holds import Holds
 from engine.pipeline.inputs import RunInputs
-from engine.pipeline.intake import Enumerator, Feeder
-from engine.pipeline.monitor import Monitor, MonitorInputs
-from engine.pipeline.probing import ProbeHooks, Prober
-from engine.pipeline.retry import RetryPolicy
-from engine.pipeline.scheduler import SpanScheduler
 from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, unfinished
-from engine.pipeline.settling import Settling
-from engine.pipeline.suspicion import Suspicion
-from engine.pipeline.text_lane import TextLane
-from engine.pipeline.upstream import SourceWatch
 from engine.settings import Settings
-
-STANDING_HOLDS = frozenset(HoldCause) - {HoldCause.WATERMARK}
-"""Causes that stop every kind of work; a full queue stops only admission."""
 
 
 class Run:
@@ -60,7 +43,6 @@ class Run:
         self._clock = ActiveClock(self._now)
         self._posture: Posture | None = None
         self._pages_done = 0
-        self._holds: Counter[HoldCause] = Counter()
         self._enumerating = inputs.source is not None
         self._admitting = False
         self._stopping = False
@@ -70,86 +52,30 @@ class Run:
         self._ending = asyncio.Event()
         self._begun = False
         self._work_task: asyncio.Task[None] | None = None
-        self._build()
+        gate = new_gate(inputs)
+        self._holds = Holds(gate, self._clock, self._gate_changed)
+        parts = assemble(
+            inputs,
+            gate=gate,
+            holds=self._holds,
+            clock=self._clock,
+            metrics=self.metrics,
+            hooks=RunHooks(
+                settings=lambda: self.settings,
+                pages_done=lambda: self._pages_done,
+                committed=self._committed,
+                storage_changed=self._storage_changed,
+                note=self._note,
+                settled=self._end_when_done,
+                relieve=self._relieve,
+            ),
+        )
+        self._stage, self._commits, self._sources = parts.stage, parts.commits, parts.sources
+        self._scheduler, self._prober, self._feeder = parts.scheduler, parts.prober, parts.feeder
+        self._enumerator, self._monitor = parts.enumerator, parts.monitor
+        self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
         if inputs.paused:
             self.pause()
-
-    def _build(self) -> None:
-        inputs, flow = self._inputs, self.settings.flow
-        self._gate = WatermarkGate(hi=flow.hi, lo=flow.lo, clock=inputs.clock)
-        self._gate.on_change.append(self._gate_changed)
-        self._stage: Stage[Span, SpanReport] = Stage(
-            name="text",
-            queue=BoundedQueue(flow.max_queue),
-            permits=Permits(flow.permits),
-            bucket=TokenBucket(rate_per_s=flow.rate_per_s, burst=flow.burst, clock=inputs.clock),
-            gate=self._gate,
-            workers=flow.workers,
-            process=inputs.extractor.extract,
-            deliver=self._deliver,
-            weight=lambda span: span.page_count,
-            clock=inputs.clock,
-        )
-        self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
-        self._commits = CommitLane(
-            inputs.store,
-            inputs.threads.writer,
-            on_receipt=self._committed,
-            on_trouble=self._storage_changed if inputs.attended else None,
-        )
-        self._sources = SourceWatch(
-            inputs.roots, lambda away: self._set_hold(HoldCause.UPSTREAM, away), inputs.threads.watcher
-        )
-        policy = RetryPolicy(random=inputs.random, settings=lambda: self.settings)
-        settling = Settling(inputs.threads.watcher, inputs.wall_s)
-        self._scheduler = SpanScheduler(now=self._now, span_pages=lambda: self.settings.flow.effective_span)
-        self._lane = TextLane(
-            commits=self._commits,
-            scheduler=self._scheduler,
-            policy=policy,
-            give_back=self._stage.complete,
-            blame=self._sources.blame,
-        )
-        self._prober = Prober(
-            extractor=inputs.extractor,
-            commits=self._commits,
-            scheduler=self._scheduler,
-            store=inputs.store,
-            reader=inputs.threads.reader,
-            policy=policy,
-            hooks=ProbeHooks(
-                wait_clear=self._wait_clear,
-                concurrency=lambda: self.settings.flow.workers,
-                now=self._now,
-                on_settled=self._end_when_done,
-                blame=self._sources.blame,
-                look=settling.look,
-            ),
-        )
-        self._feeder = Feeder(inputs.store, inputs.threads.reader, self._prober)
-        self._enumerator: Enumerator | None = None
-        if inputs.source is not None:
-            self._enumerator = Enumerator(
-                inputs.source, self._commits, inputs.threads.lister, wait_clear=self._wait_clear
-            )
-        self._monitor = Monitor(
-            MonitorInputs(
-                statistics=self._stage.statistics,
-                pages_done=lambda: self._pages_done,
-                workers=inputs.extractor.views,
-                settings=lambda: self.settings,
-                hold=self._set_hold,
-                folder=inputs.folder,
-                relieve=self._relieve,
-                seen=Suspicion(self._note, self._now).look,
-                wall_clock_jumped=lambda jump_ms: self._note(evidence.clock_jumped(jump_ms)),
-                wall_s=inputs.wall_s,
-            ),
-            self.metrics,
-            self._clock,
-            now=self._now,
-            thread=inputs.threads.sampler,
-        )
 
     @property
     def state(self) -> RunState:
@@ -158,9 +84,9 @@ class Run:
             return self._ended
         if self._stopping:
             return RunState.STOPPING
-        if self._is_held_by(HoldCause.STORAGE):
+        if self._holds.has(HoldCause.STORAGE):
             return RunState.PAUSED  # what is in flight is done or waits, and will be written when it can be
-        if self._is_held_by(HoldCause.USER):
+        if self._holds.has(HoldCause.USER):
             return RunState.PAUSING if self._in_flight or self._prober.probing else RunState.PAUSED
         return RunState.RUNNING
 
@@ -170,13 +96,11 @@ class Run:
 
     def pause(self) -> None:
         """Hold admission at once; what is in flight finishes. The pause outlasts the program."""
-        self._clock.pause()
-        self._set_hold(HoldCause.USER, True)
+        self._holds.set(HoldCause.USER, True)
 
     def resume(self) -> None:
         """Let go of the pause, and try again to write the case where that failed."""
-        self._clock.resume()
-        self._set_hold(HoldCause.USER, False)
+        self._holds.set(HoldCause.USER, False)
         self._commits.try_again()
 
     def stop(self) -> None:
@@ -313,7 +237,7 @@ class Run:
                     documents=left.documents.pending, pages=left.pages.pending, recovered=self._inputs.recovered
                 )
             )
-        held = self._is_held_by(HoldCause.USER)
+        held = self._holds.has(HoldCause.USER)
         if held != self._inputs.was_paused:
             self._commits.note(evidence.paused(held))
         await self._sources.begin()
@@ -379,12 +303,6 @@ class Run:
             finally:
                 self._admitting = False
 
-    async def _deliver(self, span: Span, report: SpanReport) -> None:
-        await self._lane.deliver(span, report)
-
-    async def _wait_clear(self) -> None:
-        await self._gate.wait_clear(STANDING_HOLDS)
-
     def _committed(self, receipt: Receipt, facts: Sequence[Fact]) -> None:
         self.counts = receipt.counts
         for fact in facts:
@@ -414,28 +332,13 @@ class Run:
             and not self._admitting
         )
 
-    def _set_hold(self, cause: HoldCause, held: bool) -> None:  # noqa: FBT001  # it is the value that is set
-        if held:
-            self._gate.hold(cause)
-        else:
-            self._gate.release(cause)
-
     def _storage_changed(self, trouble: StorageError | None) -> None:
         """Hold while the case cannot be written; what could not be written is kept."""
         self._error = "" if trouble is None else trouble.user_message
-        if trouble is None:
-            self._clock.resume()
-        else:
-            self._clock.pause()
-        self._set_hold(HoldCause.STORAGE, trouble is not None)
-
-    def _is_held_by(self, cause: HoldCause) -> bool:
-        return self._gate.is_held_by(cause)
+        self._holds.set(HoldCause.STORAGE, trouble is not None)
 
     def _gate_changed(self, change: GateChange) -> None:
         self.metrics.note(change)
-        if change.held:
-            self._holds[change.cause] += 1
         self._note(evidence.gate_changed(change))
 
     def _note(self, fact: Fact) -> None:
@@ -462,7 +365,7 @@ class Run:
             peak_rss_bytes=self._monitor.peak,
             max_queue_depth=statistics.max_queue_depth,
             max_permits_held=statistics.max_permits_held,
-            holds=dict(self._holds),
+            holds=dict(self._holds.count),
             already_done_documents=self._already_done,
             error=self._error,
         )
