@@ -3,6 +3,7 @@
 Each needs something that a machine may not have; the markers say what, in words, where a test is skipped.
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -88,6 +89,47 @@ def _is_traced(task: Path) -> bool:
         status = (task / "status").read_text(encoding="utf-8")
         return "TracerPid:\t0\n" not in status
     return True  # the thread has ended
+
+
+_FAN_CLASS_CONTENT_CLOEXEC, _FAN_MARK_ADD, _FAN_ACCESS_PERM, _AT_FDCWD = 0x5, 0x1, 0x20000, -100
+
+
+def _watch_for_permission(*paths: Path) -> int:
+    """Have the system ask us before any read of these files; return where it asks, -1 where it does not do that."""
+    if not _is_root() or sys.platform != "linux":
+        return -1
+    libc = ctypes.CDLL(None)
+    listener = int(libc.fanotify_init(_FAN_CLASS_CONTENT_CLOEXEC, os.O_RDONLY))
+    for path in paths:
+        where = (_AT_FDCWD, os.fsencode(path))
+        if (
+            listener >= 0
+            and libc.fanotify_mark(listener, _FAN_MARK_ADD, ctypes.c_uint64(_FAN_ACCESS_PERM), *where) != 0
+        ):
+            os.close(listener)
+            listener = -1
+    return listener
+
+
+def _can_hang() -> bool:
+    listener = _watch_for_permission(Path(__file__))
+    if listener >= 0:
+        os.close(listener)
+    return listener >= 0
+
+
+needs_hanging_reads = pytest.mark.skipif(not _can_hang(), reason="nobody may keep reads waiting here (fanotify, root)")
+
+
+@contextmanager
+def hanging_reads(path: Path) -> Iterator[None]:
+    """Let every read of a file wait for an answer that never comes, as one of a dead share does."""
+    listener = _watch_for_permission(path)
+    assert listener >= 0
+    try:
+        yield
+    finally:
+        os.close(listener)
 
 
 @contextmanager

@@ -243,7 +243,7 @@ ROWS: tuple[Row, ...] = (
         "reading a source fails or never returns",
         seen="read_failed after several tries; time_limit",
         holds="I4, the program stays responsive",
-        means="strace: read fails with EIO; a read that blocks",
+        means="strace: read fails with EIO; fanotify: a read that waits",
     ),
     _row(
         31,
@@ -306,7 +306,7 @@ ROWS: tuple[Row, ...] = (
         39,
         "encrypted, no PDF at all, empty, inflating",
         seen="its reason",
-        holds="tried once",
+        holds="tried once; twice where it cost its worker",
         means="such files",
     ),
     _row(

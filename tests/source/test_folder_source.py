@@ -143,6 +143,7 @@ def test_what_systems_leave_behind_is_left_out_as_junk(root: Path) -> None:
     assert left_out(files) == dict.fromkeys(names, SkipReason.HIDDEN_JUNK)
 
 
+@pytest.mark.fault(31)
 def test_a_folder_named_like_a_document_is_listed_and_entered(root: Path) -> None:
     """`x.pdf` may be a folder: it is no document, and what is inside is found."""
     touch(root, "x.pdf/in.pdf", "x.pdf/y.PDF/in.pdf")
@@ -152,6 +153,7 @@ def test_a_folder_named_like_a_document_is_listed_and_entered(root: Path) -> Non
 
 
 @needs_posix
+@pytest.mark.fault(31)
 def test_links_are_listed_and_not_followed(root: Path, tmp_path: Path) -> None:
     """Links to a file, out of the root, to nothing and in a circle are each listed once, and the walk ends."""
     touch(root, "real.pdf")
@@ -169,6 +171,7 @@ def test_links_are_listed_and_not_followed(root: Path, tmp_path: Path) -> None:
 
 
 @needs_posix
+@pytest.mark.fault(31)
 def test_pipes_and_sockets_are_listed_and_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A named pipe would keep whoever opens it waiting for ever; it is told by its kind, as is a socket."""
     os.mkfifo(root / "pipe.pdf")
@@ -179,6 +182,7 @@ def test_pipes_and_sockets_are_listed_and_not_opened(root: Path, monkeypatch: py
 
 
 @needs_posix
+@pytest.mark.fault(31)
 def test_a_device_is_listed_as_one(root: Path) -> None:
     """A device under the name of a document is left out as a device."""
     try:
@@ -189,6 +193,7 @@ def test_a_device_is_listed_as_one(root: Path) -> None:
 
 
 @needs_linux_names
+@pytest.mark.fault(38)
 def test_names_are_bytes_whatever_they_are(root: Path) -> None:
     """Names that are not UTF-8, with newlines, control characters or 255 bytes come out as they are on the disk."""
     names = [
@@ -234,6 +239,7 @@ def test_a_document_that_may_not_be_looked_at_is_still_a_document(guarded: Path)
     assert (dark.size_bytes, dark.mtime_ns) == (0, 0)
 
 
+@pytest.mark.fault(27)
 def test_entries_that_vanish_under_way_are_listed(root: Path) -> None:
     """A file that goes between its name and a look at it has vanished; its folder and the rest go on."""
     touch(root, "a.pdf", "b.pdf", "c.pdf")

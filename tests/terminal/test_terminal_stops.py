@@ -26,6 +26,7 @@ SLOW = ("--rate", "4", "--burst", "1")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.fault(16)
 def test_a_signal_stops_the_run_safely_and_it_can_be_resumed(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 3, a reconciled remainder and the command to go on; the next run finishes exactly what was left."""
     folder, case = tmp_path / "batch", tmp_path / "case.sluice"
@@ -70,6 +71,7 @@ def test_a_case_that_another_run_has_open_ends_with_4(tmp_path: Path) -> None:
     assert process.returncode == 3
 
 
+@pytest.mark.fault(16)
 def test_asking_twice_cancels_what_is_in_flight(tmp_path: Path) -> None:
     """A page that would take for ever does not hold the program; the case stays usable and the page pending."""
     folder, case = tmp_path / "batch", tmp_path / "case.sluice"

@@ -71,6 +71,7 @@ async def test_a_probe_tells_what_the_file_is(tmp_path: Path) -> None:
     assert [not isinstance(probe, Failure) and probe.repaired for probe in probes] == [False, True]
 
 
+@pytest.mark.fault(39)
 async def test_documents_that_do_not_open_say_why(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """Each kind of unusable document has its reason, and none raises."""
     lying = PdfFile()
@@ -193,6 +194,7 @@ async def test_much_text_comes_in_several_answers(tmp_path: Path) -> None:
     assert [result.text.split() for result in results] == [page_words(page, words=1200) for page in range(1, 131)]
 
 
+@pytest.mark.fault(38)
 async def test_names_that_are_no_utf8_or_odd_are_opened(tmp_path: Path) -> None:
     """Any name that the file system knows will do: bytes, newlines, quotes, a dash in front."""
     data = pdfs.text_pdf(tmp_path / "a.pdf", 1).read_bytes()
@@ -204,6 +206,7 @@ async def test_names_that_are_no_utf8_or_odd_are_opened(tmp_path: Path) -> None:
             assert results[0].text.split() == page_words(1)
 
 
+@pytest.mark.fault(28)
 async def test_a_file_that_changed_after_its_probe_is_refused(tmp_path: Path) -> None:
     """Other content, another time, another file under its name, no file: each page says so; the same file is read."""
     path = pdfs.text_pdf(tmp_path / "a.pdf", 3)
@@ -230,6 +233,7 @@ async def test_a_file_that_changed_after_its_probe_is_refused(tmp_path: Path) ->
         assert reasons((await pool.extract(whole(document))).results) == [Reason.SOURCE_VANISHED] * 3
 
 
+@pytest.mark.fault(28)
 async def test_a_file_that_changes_while_it_is_read_spoils_the_span(tmp_path: Path) -> None:
     """Pages that were read before the change was seen do not count either."""
     slow = zlib.compress(b"q 1 0 0 1 0 0 cm Q " * 200_000, 9)

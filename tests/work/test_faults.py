@@ -48,6 +48,7 @@ async def with_the_page_under_way(pool: WorkerPool, span: Span, page: int, numbe
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(4)
 async def test_a_page_that_never_ends_is_stopped_by_its_clock(tmp_path: Path) -> None:
     """The endless page is lost for the time limit, the pages after it are untried, and extract well afterwards."""
     path = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 5, bad_page=3)
@@ -79,6 +80,7 @@ async def test_pages_that_were_answered_early_are_not_lost_with_a_later_one() ->
     ],
 )
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(1, 2, 5)
 async def test_a_signal_costs_the_page_under_way(tmp_path: Path, number: signal.Signals, failure: Failure) -> None:
     """A crash, a kill from outside and a stop: the page is lost for what it was, and the worker is replaced."""
     path = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 3, bad_page=2)
@@ -90,6 +92,7 @@ async def test_a_signal_costs_the_page_under_way(tmp_path: Path, number: signal.
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(3)
 async def test_a_page_that_wants_too_much_memory_costs_nobody_else(tmp_path: Path) -> None:
     """Against the limit of its address space MuPDF gives up a page; what follows is left for a fresh worker."""
     path = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 4, bad_page=2)
@@ -106,6 +109,7 @@ async def test_a_page_that_wants_too_much_memory_costs_nobody_else(tmp_path: Pat
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(3)
 async def test_a_worker_that_outgrows_its_limit_is_killed(tmp_path: Path) -> None:
     """Resident memory above the parent's limit ends the worker at once, and the page is lost for it."""
     path = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 3, bad_page=2)
@@ -118,6 +122,7 @@ async def test_a_worker_that_outgrows_its_limit_is_killed(tmp_path: Path) -> Non
 
 @pytest.mark.one_loop("asyncio")
 @pytest.mark.parametrize("behaviour", ["garbage", "huge"])
+@pytest.mark.fault(7)
 async def test_bytes_that_are_no_answer_end_the_worker(behaviour: str) -> None:
     """Random bytes and an impossible length: the page in the slot is blamed, a probe says that its worker crashed."""
     async with running_pool(command=impostor(behaviour)) as pool:
@@ -129,6 +134,7 @@ async def test_bytes_that_are_no_answer_end_the_worker(behaviour: str) -> None:
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(6)
 async def test_a_worker_that_exits_in_the_middle_is_a_crash() -> None:
     """Exit status 0 in the middle of a span is no success: the answered pages stay, the page under way is lost."""
     async with running_pool(command=impostor("die_at", 2, 4, 0)) as pool:
@@ -146,6 +152,7 @@ async def test_a_slot_that_names_another_page_blames_the_first_missing_one() -> 
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(8)
 async def test_forty_megabytes_of_complaints_block_nobody() -> None:
     """Standard error is drained before, while and after a worker answers, and only its end is kept."""
     async with running_pool(command=impostor("flood")) as pool:
@@ -156,6 +163,7 @@ async def test_forty_megabytes_of_complaints_block_nobody() -> None:
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(9)
 async def test_a_worker_that_says_too_much_is_replaced_and_its_answer_stands() -> None:
     """A second answer to the same request never becomes the answer to the next one; at worst that one is lost."""
     async with running_pool(command=impostor("chatty")) as pool:
@@ -216,6 +224,7 @@ async def test_heirs_of_a_dead_worker_hold_up_nobody(tmp_path: Path) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.fault(9)
 async def test_a_cancelled_call_ends_its_worker_and_nobody_gets_its_answer(tmp_path: Path) -> None:
     """Cancelling kills the worker at once; the next caller gets the answer to his own question from another one."""
     endless = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 1)
@@ -274,6 +283,7 @@ async def test_a_suspected_page_gets_a_fresh_worker_which_is_then_retired(tmp_pa
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(2)
 async def test_every_page_is_accounted_for_in_a_storm_of_kills(tmp_path: Path) -> None:
     """However often workers are shot, each page ends in exactly one field of a report, and trying again helps."""
     path = pdfs.text_pdf(tmp_path / "a.pdf", 40)

@@ -72,6 +72,7 @@ async def test_the_posture_is_what_is_really_in_force() -> None:
 
 
 @pytest.mark.one_loop("asyncio")
+@pytest.mark.fault(10)
 async def test_a_program_that_does_not_start_is_one_clear_error() -> None:
     """No such program, one that ends, one that babbles, one that is never ready: a sentence, and nothing left."""
     for command, start_s, why in (
@@ -100,6 +101,7 @@ async def test_a_few_failing_starts_are_tried_again_quietly(tmp_path: Path) -> N
     assert counter.stat().st_size == 4
 
 
+@pytest.mark.fault(10)
 async def test_a_storm_of_failing_starts_stops_those_who_wait_and_those_who_come(tmp_path: Path) -> None:
     """When workers can no longer be replaced, waiting and later calls get the sentence instead of waiting for ever."""
     pool = WorkerPool(settings(max_start_failures=2), command=impostor("starts_once", 2, tmp_path / "counter"))
@@ -266,6 +268,7 @@ async def test_a_suspended_machine_ends_no_worker() -> None:
 
 
 @linux_only
+@pytest.mark.fault(12)
 def test_a_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
     """After kill -9 of the parent its workers are gone, the one in an endless page as well as the idle one."""
     endless = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 1)
