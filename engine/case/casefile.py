@@ -27,6 +27,9 @@ from engine.case.storage import (
     SQLITE_MAGIC,
     connect_reader,
     connect_writer,
+    has_log,
+    log_is_gone,
+    mark_in_use,
     not_a_case,
     opening_errors,
     renew_log,
@@ -152,6 +155,7 @@ class CaseFile:
         clock = clock or CaseClock()
         if not path.exists():
             raise CaseError(f"There is no case at {shown(path)}. Check the name, or begin a new case.")
+        with_log = has_log(path)  # before anybody looks into the file, since SQLite makes an empty one for that
         # Looked at without writing: a file of another program must not even get another journal mode.
         version = None if cls.is_new(path) else _version(path)
         if version is None:
@@ -167,7 +171,7 @@ class CaseFile:
         def prepare(connection: apsw.Connection) -> str:
             migrate(connection)
             check_tables(connection, shown(path))
-            return _inspect(connection, path, ledger)
+            return _inspect(connection, path, ledger, with_log=with_log)
 
         return cls._open_for_writing(path, prepare, ledger, clock)
 
@@ -184,13 +188,13 @@ class CaseFile:
             undo.callback(lock.release)
             connection = connect_writer(path)
             undo.callback(connection.close)
-            # Until everything was checked, not even closing may move anything into the file.
+            # Until everything was checked, not even closing may move anything into the file; and later only a clean
+            # close may.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             note = prepare(connection)
             if note:
                 renew_log(path)
-            connection.execute("UPDATE state SET clean = 0")
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            mark_in_use(connection)
             reader = CaseReader(path)
             undo.callback(reader.close)
             writer = CaseWriter(
@@ -330,11 +334,13 @@ def _version(path: Path) -> int | None:
             return None if is_blank(connection) else version_of(connection, shown(path))
 
 
-def _inspect(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None) -> str:
+def _inspect(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None, *, with_log: bool) -> str:
     """Check a case before it is written to; return a sentence to show."""
     identity = CaseIdentity.of_line(connection.execute("SELECT line FROM header").get, path)
     state = CaseState.load(connection)
     is_clean = connection.execute("SELECT clean FROM state").get == 1
+    if not is_clean and not with_log:
+        raise log_is_gone(path)
     if not is_clean:
         check_file(connection, path)
     check_chain_end(connection, path, identity, state, records=1 if is_clean else TAIL)

@@ -90,6 +90,27 @@ def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
     return connection
 
 
+def mark_in_use(connection: apsw.Connection, *, must_move: bool = False) -> None:
+    """Write into the file itself that the case is in use, and leave something in the write-ahead log.
+
+    So a case that was not closed has a log that is not empty: where it is missing, somebody has removed it.
+
+    Args:
+        connection: The writer.
+        must_move: Whether it is an error that the log cannot be moved into the file for want of room.
+
+    Raises:
+        apsw.Error: Mapped by the caller.
+    """
+    with transaction(connection):
+        connection.execute("UPDATE state SET clean = 0")
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+    except (apsw.FullError, apsw.BusyError):
+        if must_move:
+            raise
+
+
 def connect_reader(path: Path) -> apsw.Connection:
     """Open a connection that can only read; it works beside the writer, also from another process.
 
@@ -108,7 +129,7 @@ def connect_reader(path: Path) -> apsw.Connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except apsw.CantOpenError:
             connection.close()
-            if mode == "immutable=1" or _has_log(path):
+            if mode == "immutable=1" or has_log(path):
                 raise
         except BaseException:
             connection.close()
@@ -147,7 +168,8 @@ def _prepare(connection: apsw.Connection) -> None:
     connection.pragma("cache_size", -CACHE_KIB)
 
 
-def _has_log(path: Path) -> bool:
+def has_log(path: Path) -> bool:
+    """Whether something stands in the write-ahead log beside a case."""
     log = _log_of(path)
     return log.exists() and log.stat().st_size > 0
 
@@ -251,6 +273,15 @@ def damaged(path: Path) -> CaseDamagedError:
     return CaseDamagedError(
         f"{shown(path)} is damaged. Nothing is written to it any more. Keep the file as it is, and go on with a copy "
         f"from a backup, or {REPAIR}."
+    )
+
+
+def log_is_gone(path: Path) -> CaseDamagedError:
+    """Return the error for a case that was not closed and whose write-ahead log is missing."""
+    return CaseDamagedError(
+        f"The program ended without closing {shown(path)}, and the file {shown(path)}-wal, which held what was "
+        "recorded last, is missing: it was deleted, or the case was copied without it. Nothing is written to the case. "
+        f"Bring that file back, or {REPAIR}."
     )
 
 

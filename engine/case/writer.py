@@ -28,6 +28,7 @@ from engine.case.storage import (
     connect_reader,
     connect_writer,
     is_lasting,
+    mark_in_use,
     renew_log,
     shown,
     transaction,
@@ -149,7 +150,7 @@ class CaseWriter:
 
         A failed fsync is never tried again on what it failed for: the system may have dropped the data and call the
         next one a success. So the old connection is closed without moving anything, and all that stands in the
-        write-ahead log is written once more, into the file itself, and synced there, before anything follows it.
+        write-ahead log is written once more, and moved into the file itself, before anything follows it.
 
         Returns:
             The receipt of the commit that failed, where it is on disk; None where nothing of it is.
@@ -180,6 +181,7 @@ class CaseWriter:
         if kept is None:
             return None
         self.state = kept.state
+        self._behind_ms = 0
         self._unkept.extend(kept.checkpoints)
         return kept.receipt
 
@@ -225,10 +227,7 @@ class CaseWriter:
             raise StorageError(str(error)) from error
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         renew_log(self._path)
-        with transaction(self._connection):  # shows that the disk takes writes again
-            self._connection.execute("UPDATE state SET clean = 0")
-        self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        mark_in_use(self._connection, must_move=True)  # shows that the disk takes writes again
 
     def _remember(self, error: StorageError | CaseDamagedError) -> None:
         """Take note of what a failure forbids from now on."""
@@ -257,10 +256,15 @@ class CaseWriter:
             if self._broken:
                 self._drop_connection()
                 return
-            # What fails here is made good by the next opening, which finds the case not cleanly closed.
-            with contextlib.suppress(apsw.Error):
+            try:
+                # The log is moved first, so that the flag after it needs no room on a full disk.
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
                 self._connection.execute("UPDATE state SET clean = 1")
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            except apsw.Error:
+                # Made good by the next opening, which finds the case not cleanly closed, and needs its log for that.
+                self._drop_connection()
         finally:
             self._connection.close()
             self._lock.release()

@@ -10,7 +10,7 @@ import apsw
 
 from engine.case.casefile import CaseFile
 from engine.case.schema import MIGRATIONS, apply_steps
-from engine.case.storage import connect_writer, transaction
+from engine.case.storage import connect_writer, has_log, transaction
 from engine.models.document import Failure, FoundFile, PageResult, PageUnit, Probe
 from engine.models.facts import DocumentFailed, DocumentProbed, FilesFound, PageRetried, PagesDone, Receipt, WorkSlow
 from engine.models.outcome import Method, Outcome, Reason, SkipReason
@@ -106,6 +106,8 @@ def without_guard(path: Path, change: Callable[[apsw.Connection], object], *, tr
         triggers: Names of triggers that stand in the way.
     """
     connection = apsw.Connection(str(path))
+    if has_log(path):  # it stays, as the crash that left it would want
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         taken = []
         for name in triggers:
@@ -115,6 +117,18 @@ def without_guard(path: Path, change: Callable[[apsw.Connection], object], *, tr
         change(connection)
         for statement in taken:
             connection.execute(statement)
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+    finally:
+        connection.close()
+
+
+def with_log(path: Path, change: Callable[[apsw.Connection], object]) -> None:
+    """Change a closed case file, and leave the change in the file and in a write-ahead log, as a crash does."""
+    connection = apsw.Connection(str(path))
+    try:
+        change(connection)
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     finally:
         connection.close()
 

@@ -22,7 +22,7 @@ from engine.errors import (
     NotACaseError,
 )
 from engine.models.facts import Noted
-from tests.case.factory import commit_all, done, found, probed, without_guard
+from tests.case.factory import commit_all, done, found, probed, with_log, without_guard
 
 GUARDS = ("audit_is_never_updated", "audit_is_never_deleted", "header_is_never_updated", "header_is_never_deleted")
 
@@ -42,7 +42,7 @@ def _fill(path: Path, *, crash: bool = False) -> None:
     with CaseFile.create(path, request_id="R") as case:
         commit_all(case, Noted(event="RUN_STARTED"), found("a.pdf"), probed(1, pages=2), done(1, 1, 2))
     if crash:
-        without_guard(path, lambda connection: connection.execute("UPDATE state SET clean = 0"))
+        with_log(path, lambda connection: connection.execute("UPDATE state SET clean = 0"))
 
 
 def test_a_case_is_as_it_was_left(path: Path) -> None:

@@ -332,7 +332,7 @@ print(troubles)
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("readers", ["beside", "alone"])
-@pytest.mark.parametrize("at", [12, 17, 23])
+@pytest.mark.parametrize("at", [15, 20, 27])
 def test_a_flush_that_the_system_refuses_costs_nothing(path: Path, tmp_path: Path, at: int, readers: str) -> None:
     """The system itself fails one flush with EIO: the case is opened anew, and every page is in it, once."""
     trace = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync", "-e"]
@@ -376,5 +376,6 @@ def test_a_full_disk_that_grows_is_gone_on_with(small_disk: Path, tmp_path: Path
                 remount = f"remount,size={size_mib}m"
                 subprocess.run(["mount", "-o", remount, small_disk], check=True)  # noqa: S607  # as above
                 assert (case.reopen() or case.commit(facts)).counts.pages.extracted == page
+        subprocess.run(["mount", "-o", f"remount,size={2 * size_mib}m", small_disk], check=True)  # noqa: S607  # as above
     assert refused > 1
     _assert_whole(path, 120, tmp_path / "log.jsonl")
