@@ -22,6 +22,7 @@ import pytest
 
 from engine.case.casefile import CaseFile
 from tests.faults import doomed
+from tests.faults.injection import needs_strace
 from tests.faults.program import (
     ACCOUNTED,
     age,
@@ -47,7 +48,6 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal"),
     pytest.mark.fault(13),
 ]
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +131,19 @@ def test_a_run_killed_at_a_step_of_its_writing_goes_on_as_if_undisturbed(
     # How commits group is chance, so that the last step may not come; all others do.
     assert kind is not None or percent > 90
     print(f"step {at} of about {batch.steps}: {kind}")
+
+
+def test_a_run_after_a_kill_says_that_nothing_acknowledged_is_missing(batch: Batch, tmp_path: Path) -> None:
+    """The person who starts it again is told what happened, and what was checked."""
+    case = tmp_path / "case.sluice"
+    at = {doomed.DIE_AT: str(batch.steps // 2)}
+    code, said = ending(start(case, batch.folder, tmp_path, OPTIONS, module=DOOMED, extra=at))
+    assert code == -signal.SIGKILL, said
+    code, said = ending(start(case, None, tmp_path, OPTIONS))
+    assert code in ACCOUNTED, said
+    assert "ended without closing this case last time" in said
+    assert "everything that was acknowledged is there" in said
+    assert_same_as(case, batch.expected)
 
 
 def test_a_resumed_run_that_is_killed_as_well_goes_on(batch: Batch, tmp_path: Path) -> None:
