@@ -79,6 +79,7 @@ def _log_says(logs: Path, words: str) -> bool:
     return log.exists() and words in log.read_text(encoding="ascii")
 
 
+@pytest.mark.fault(16, by="kill -TERM of the window")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_during_a_run_stops_safely(tmp_path: Path, number: signal.Signals) -> None:
     """The program drains, commits and ends by itself with exit code 0; no worker is left, and no page is torn."""
