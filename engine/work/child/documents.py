@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.models.outcome import Reason
 from engine.work.child import parser
+from engine.work.child.reading import PageText, page_text
 from engine.work.child.source import DocumentError, SourceFile, Version
 
 _KEPT_OPEN = 2
@@ -55,6 +56,10 @@ class Document:
     def page(self, number: int) -> Any:
         """Load a page, by its number from 1."""
         return self._pdf.load_page(number - 1)
+
+    def text(self, number: int, *, most_chars: int) -> PageText:
+        """Return the text of a page, by its number from 1."""
+        return page_text(self._pdf, number - 1, most_chars=most_chars)
 
     def close(self) -> None:
         """Close it, and drop what MuPDF remembers of it."""

@@ -11,6 +11,7 @@ from typing import Any
 from engine.models.outcome import Reason
 from engine.work.child import damage, parser
 from engine.work.child.documents import Document
+from engine.work.child.reading import PageText
 from engine.work.messages import FoundPage, PageKind
 from engine.work.text import REPLACEMENT, cleaned, is_clean, shows_nothing
 
@@ -55,14 +56,14 @@ def find_page(document: Document, number: int, *, max_text_bytes: int) -> FoundP
 
 
 def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, Any]:
-    page = document.page(number)
-    text = page.get_text("text")
+    read = document.text(number, most_chars=max_text_bytes)
+    text = read.text
     warnings = parser.take_warnings()
     if damage.system_could_not_read(warnings):
         raise PageError(Reason.READ_FAILED)
-    if len(text) > max_text_bytes:  # before more memory is spent on it
+    if read.too_long or len(text) > max_text_bytes:  # before more memory is spent on it
         raise PageError(Reason.SIZE_LIMIT)
-    utf8, replaced = _encoded(text)
+    utf8, replaced = _encoded(read)
     if replaced:
         text = utf8.decode()
     lost = damage.lost_content(warnings)
@@ -72,17 +73,20 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
         return {"kind": PageKind.TEXT, "text": utf8, "replaced": replaced, "damaged": lost}
     if lost:
         raise PageError(Reason.CORRUPT_PAGE)
-    if REPLACEMENT in text or shows_something(page):  # characters that mean nothing are something all the same
+    if REPLACEMENT in text or shows_something(
+        document.page(number)
+    ):  # characters that mean nothing are something all the same
         return {"kind": PageKind.NO_TEXT}
     if not damage.may_be_blank(warnings):
         raise PageError(Reason.CORRUPT_PAGE)
     return {"kind": PageKind.BLANK}
 
 
-def _encoded(text: str) -> tuple[bytes, int]:
+def _encoded(read: PageText) -> tuple[bytes, int]:
     """Return clean text in UTF-8, and how many characters had to be replaced."""
+    text = read.text
     try:
-        utf8 = text.encode()
+        utf8 = text.encode() if read.utf8 is None else read.utf8
     except UnicodeEncodeError:
         pass
     else:

@@ -15,6 +15,9 @@ sys.modules["onnxruntime"] = sys.modules["pymupdf4llm"] = sys.modules["pymupdf.l
 
 import pymupdf  # noqa: E402  # after the line above, which is the point
 
+mupdf = pymupdf.mupdf
+"""What lies below PyMuPDF."""
+
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
@@ -39,6 +42,16 @@ def open_pdf(file: str | bytes) -> Any:
     if isinstance(file, bytes):
         return pymupdf.open(stream=file, filetype="pdf")
     return pymupdf.open(file, filetype="pdf")
+
+
+def laid_out(page: Any) -> Any:
+    """Return the characters of a page of `mupdf`, laid out as `get_text("text")` has it done."""
+    return mupdf.FzStextPage(pymupdf.extra.page_get_textpage(page, None, pymupdf.TEXTFLAGS_TEXT, None))
+
+
+def plain_text(found: Any) -> str:
+    """Return the text of laid out characters as `get_text("text")` does."""
+    return str(pymupdf.TextPage(found).extractText())
 
 
 def free_caches() -> None:
