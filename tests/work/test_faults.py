@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from engine.models.document import Failure, LostPage, Probe, Span, SpanReport
 from engine.models.outcome import Method, Reason
 from engine.settings import MIB
 from engine.work.pool import WorkerPool
+from engine.work.process import default_command
 from tests.support import pdfs
 from tests.support.pdfs import page_words
 from tests.work.kit import (
@@ -21,6 +23,7 @@ from tests.work.kit import (
     opened,
     pages_of,
     ref,
+    refused,
     running_pool,
     settings,
     until,
@@ -315,3 +318,16 @@ async def test_every_page_is_accounted_for_in_a_storm_of_kills(tmp_path: Path) -
         shooter.cancel()
         await asyncio.wait([shooter])
     assert {page: text.split() for page, text in texts.items()} == {page: page_words(page) for page in range(1, 41)}
+
+
+@pytest.mark.fault(35, by="workers with hardly a descriptor")
+@pytest.mark.parametrize("descriptors", [7, 9])
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not there")
+@pytest.mark.one_loop("asyncio")
+async def test_a_document_is_not_corrupt_for_want_of_a_descriptor(tmp_path: Path, descriptors: int) -> None:
+    """A worker that has its file open, and whose parser has no descriptor left for it, could not read it for now."""
+    first, second = (pdfs.text_pdf(tmp_path / f"{name}.pdf", 1, seed=seed) for seed, name in enumerate("ab"))
+    command = ("prlimit", f"--nofile={descriptors}:{descriptors}", *default_command())
+    async with running_pool(command=command) as pool:
+        await pool.probe(ref(first))
+        assert (await refused(pool, second)).reason is Reason.READ_FAILED

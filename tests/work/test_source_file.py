@@ -4,12 +4,15 @@ import errno
 import hashlib
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from engine.models.outcome import Reason
 from engine.work.child.source import DocumentError, SourceFile, system_error
+from tests.faults.injection import no_descriptor_left
+from tests.support import pdfs
 from tests.work.kit import open_descriptors
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="tests of files that Windows does not have")
@@ -118,3 +121,18 @@ def append(path: Path) -> None:
     """Let a file grow by more than is read at a time."""
     with path.open("ab") as file:
         file.write(bytes(2 * 1024 * 1024))
+
+
+@pytest.mark.fault(35, by="RLIMIT_NOFILE with every descriptor in use")
+def test_a_file_waits_for_a_descriptor(tmp_path: Path) -> None:
+    """Where none is free the file is opened as soon as one is; after a while it could not be read for now, no more."""
+    path = os.fsencode(pdfs.text_pdf(tmp_path / "a.pdf"))
+    with no_descriptor_left() as hog:
+        with pytest.raises(DocumentError) as caught:
+            SourceFile(path, waits_s=(0.01, 0.01))
+        assert (caught.value.reason, caught.value.code) == (Reason.READ_FAILED, errno.EMFILE)
+        freeing = threading.Timer(0.05, lambda: os.close(hog.pop()))
+        freeing.start()
+        file = SourceFile(path, waits_s=[0.01] * 1000)
+        freeing.join()
+    file.close()

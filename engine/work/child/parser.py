@@ -76,13 +76,15 @@ def document_fault(error: Exception) -> tuple[Reason, int | None]:
         return Reason.EMPTY_FILE, code
     if _ENCRYPTION in words:
         return Reason.ENCRYPTED, code
-    return Reason.CORRUPT_DOCUMENT, code
+    return (Reason.READ_FAILED if code == _SYSTEM_CODE else Reason.CORRUPT_DOCUMENT), code
 
 
 def page_fault(error: Exception) -> tuple[Reason, int | None]:
     """Return why a page could not be extracted."""
     cause, code, words = _inner(error)
-    return (Reason.MEMORY_LIMIT if _out_of_memory(cause, code, words) else Reason.CORRUPT_PAGE), code
+    if _out_of_memory(cause, code, words):
+        return Reason.MEMORY_LIMIT, code
+    return (Reason.READ_FAILED if code == _SYSTEM_CODE else Reason.CORRUPT_PAGE), code
 
 
 def _inner(error: Exception) -> tuple[BaseException, int | None, str]:

@@ -7,7 +7,8 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.models.outcome import Reason
@@ -24,6 +25,9 @@ _AWAY = frozenset(
     )
     if hasattr(errno, name)
 )
+
+_SCARCE = frozenset({errno.EMFILE, errno.ENFILE})
+_WAITS_S = (0.05, 0.1, 0.25, 0.5, *[1.0] * 8)
 
 
 class DocumentError(Exception):
@@ -71,18 +75,19 @@ class SourceFile:
 
     Args:
         location: Its absolute path as bytes.
+        waits_s: How long to wait, time after time, where the system has no descriptor left.
 
     Raises:
         DocumentError: When it cannot be opened or is no regular file.
     """
 
-    def __init__(self, location: bytes) -> None:
+    def __init__(self, location: bytes, *, waits_s: Sequence[float] = _WAITS_S) -> None:
         self.location = location
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         # A pipe would make us wait for a writer, a link could lead anywhere, a terminal could become ours.
         flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NOCTTY", 0)
         try:
-            self.fd = os.open(location, flags)
+            self.fd = _opened(location, flags, waits_s)
         except OSError as error:
             raise system_error(error) from error
         except ValueError as error:  # a NUL in its name
@@ -164,3 +169,15 @@ class SourceFile:
                 return file.read(size)
         except OSError as error:
             raise system_error(error) from error
+
+
+def _opened(location: bytes, flags: int, waits_s: Sequence[float]) -> int:
+    """Open a file, in a while where the system has no room for it now: that says nothing against the file."""
+    for wait_s in waits_s:
+        try:
+            return os.open(location, flags)
+        except OSError as error:
+            if error.errno not in _SCARCE:
+                raise
+        time.sleep(wait_s)
+    return os.open(location, flags)
