@@ -89,16 +89,23 @@ class FaultTable:
         self._tried: dict[int, Tried] = {}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note which row each test is for."""
+        """Note which row each test is for.
+
+        Raises:
+            pytest.UsageError: When one names a row that is not there.
+        """
+        known = {row.number for row in ROWS}
         for item in session.items:
             for marker in item.iter_markers("fault"):
+                if not known.issuperset(marker.args):
+                    raise pytest.UsageError(f"{item.nodeid} names rows that the matrix does not have: {marker.args}")
                 by = str(marker.kwargs.get("by", ""))
-                self._tests.setdefault(item.nodeid, []).extend((int(row), by) for row in marker.args)
+                self._tests.setdefault(item.nodeid, []).extend((row, by) for row in marker.args)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note how a test ended; a failure while it is set up or torn down counts as one."""
-        if report.when != "call" and report.passed:
-            return
+        if isinstance(report, pytest.SubtestReport) or (report.when != "call" and report.passed):
+            return  # a test with a failed part has failed
         for number, by in self._tests.get(report.nodeid, ()):
             tried = self._tried.setdefault(number, Tried())
             tried.outcomes[report.outcome] += 1

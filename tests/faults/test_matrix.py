@@ -51,11 +51,18 @@ def test_the_table_names_every_row_and_its_result() -> None:
     assert max(map(len, lines)) < 160
 
 
-@pytest.mark.parametrize(("body", "said"), [("pass", "NO TEST"), ("assert False", "FAILED")])
-def test_a_forgotten_row_fails_the_whole(tmp_path: Path, body: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("row", "body", "code", "said"),
+    [
+        (4, "pass", pytest.ExitCode.TESTS_FAILED, "NO TEST"),
+        (4, "assert False", pytest.ExitCode.TESTS_FAILED, "FAILED"),
+        (41, "pass", pytest.ExitCode.USAGE_ERROR, "names rows that the matrix does not have"),
+    ],
+)
+def test_a_forgotten_row_fails_the_whole(tmp_path: Path, row: int, body: str, code: int, said: str) -> None:
     """Run as `make faults` runs it: tests that pass are not enough where rows have none, and the seed is told."""
     (tmp_path / "test_it.py").write_text(
-        f"import pytest\n\n@pytest.mark.fault(4, by='by hand')\ndef test_it() -> None:\n    {body}\n"
+        f"import pytest\n\n@pytest.mark.fault({row}, by='by hand')\ndef test_it() -> None:\n    {body}\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\nmarkers =\n  fault: of the matrix\n")
     command = [
@@ -72,7 +79,7 @@ def test_a_forgotten_row_fails_the_whole(tmp_path: Path, body: str, said: str) -
     ]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "SLUICEGATE_SEED": "4711"}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
-    assert said in ended.stdout
-    assert "by hand" in ended.stdout
+    assert ended.returncode == code
+    assert said in ended.stdout + ended.stderr
     assert "SLUICEGATE_SEED=4711" in ended.stdout
+    assert ("by hand" in ended.stdout) is (row == 4)
