@@ -119,6 +119,11 @@ class Stage(Generic[T, R]):
         """
         return self._admitted - self._completed - self._dropped
 
+    @property
+    def starved(self) -> bool:
+        """Whether workers have nothing to take next, or a producer waits for permits: what is complete is wanted."""
+        return not self._queue.depth or self._permits.waiting > 0
+
     async def admit(self, item: T) -> None:
         """Bring an item into the queue, after everybody who came earlier; when cancelled, it is not in it.
 

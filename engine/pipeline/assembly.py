@@ -86,6 +86,7 @@ def assemble(
         inputs.threads.writer,
         on_receipt=hooks.committed,
         on_trouble=hooks.storage_changed if inputs.attended else None,
+        is_wanted=lambda: stage.starved,
     )
     sources = SourceWatch(inputs.roots, lambda away: holds.set(HoldCause.UPSTREAM, away), inputs.threads.watcher)
     policy = RetryPolicy(random=inputs.random, settings=hooks.settings)

@@ -1,9 +1,12 @@
 """The commit lane: results wait here, bounded, and go into the case file in natural groups.
 
-The lane takes everything that waits as soon as the writer thread is free, up to a number of pages; it never waits
-for a group to fill, since permits come back only with the commit. Whoever puts a fact waits while the lane is full,
-so that a slow disk slows the workers without any other code. A group that could not be written is kept until somebody
-has it tried again, where somebody is there to do so. What a fact becomes is the business of `engine.case`.
+The lane takes everything that waits as soon as the writer thread is free, up to a number of pages. Permits come back
+only with the commit: while anybody waits for them, for an answer or for work, it never waits for a group to fill.
+While nobody does, it lets a group grow for a moment, since a commit costs as much as a hundred pages in it.
+
+Whoever puts a fact waits while the lane is full, so that a slow disk slows the workers without any other code. A group
+that could not be written is kept until somebody has it tried again, where somebody is there to do so. What a fact
+becomes is the business of `engine.case`.
 """
 
 import asyncio
@@ -25,6 +28,20 @@ ReceiptHandler = Callable[[Receipt, list[Fact]], None]
 
 TroubleHandler = Callable[[StorageError | None], None]
 """Told that the case cannot be written, or that it can be again. Synchronous, and must not raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneBounds:
+    """How much may wait in a commit lane, and for how long; weights are in pages."""
+
+    max_weight: int = 1024
+    """Pages that may wait before `put` does."""
+    group_weight: int = 400
+    """Most pages of one transaction."""
+    enough_weight: int = 96
+    """Pages beyond which a larger group saves little."""
+    grow_s: float = 0.05
+    """Longest time that a group is let grow while nobody waits for it."""
 
 
 def weight_of(fact: Fact) -> int:
@@ -58,8 +75,8 @@ class CommitLane:
         on_receipt: Told after every commit.
         on_trouble: Told that the case could not be written, or (None) that it can be again. Everything is kept and
             waits for `try_again` or `give_up`. Without it, the lane fails at once.
-        max_weight: Pages that may wait before `put` does.
-        group_weight: Most pages of one transaction.
+        is_wanted: Whether what waits here is waited for: then a group is not let grow.
+        bounds: How much may wait, and for how long; None for the usual.
     """
 
     def __init__(
@@ -69,15 +86,15 @@ class CommitLane:
         *,
         on_receipt: ReceiptHandler,
         on_trouble: TroubleHandler | None = None,
-        max_weight: int = 1024,
-        group_weight: int = 400,
+        is_wanted: Callable[[], bool] = lambda: True,
+        bounds: LaneBounds | None = None,
     ) -> None:
         self._store = store
         self._writer = writer
         self._on_receipt = on_receipt
         self._on_trouble = on_trouble
-        self._max_weight = max_weight
-        self._group_weight = group_weight
+        self._is_wanted = is_wanted
+        self._bounds = bounds or LaneBounds()
         self._waiting: deque[_Entry] = deque()
         self._weight = 0
         self._committing = 0
@@ -88,6 +105,8 @@ class CommitLane:
         self._trouble: StorageError | None = None
         self._given_up = False
         self._answered = asyncio.Event()
+        self._awaited = 0
+        self._due = asyncio.Event()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -124,7 +143,7 @@ class CommitLane:
         Raises:
             StorageError: When the case can no longer be written.
         """
-        while self._weight >= self._max_weight and self._failure is None:
+        while self._weight >= self._bounds.max_weight and self._failure is None:
             self._room.clear()
             await self._room.wait()
         self._append(_Entry(fact, weight_of(fact), decided))
@@ -144,6 +163,7 @@ class CommitLane:
             StorageError: When it could not be written.
         """
         entry = _Entry(fact, weight_of(fact), committed=asyncio.get_running_loop().create_future())
+        self._awaited += 1
         self._append(entry)
         assert entry.committed is not None  # noqa: S101  # set in the line above
         return await entry.committed
@@ -152,6 +172,7 @@ class CommitLane:
         """Let `run` end once everything that waits is committed."""
         self._closed = True
         self._arrived.set()
+        self._due.set()
 
     async def run(self) -> None:
         """Commit until the lane is closed and drained.
@@ -168,9 +189,25 @@ class CommitLane:
                         return
                     self._arrived.clear()
                     await self._arrived.wait()
+                if not self._is_due:
+                    await self._grow()
                 await self._commit_group(self._take_group())
         finally:
             self.ended = True
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether what waits is to be committed now."""
+        return self._closed or self._awaited > 0 or self._weight >= self._bounds.enough_weight or self._is_wanted()
+
+    async def _grow(self) -> None:
+        """Let a group grow until it is due, for a moment at most."""
+        self._due.clear()
+        timer = asyncio.get_running_loop().call_later(self._bounds.grow_s, self._due.set)
+        try:
+            await self._due.wait()
+        finally:
+            timer.cancel()
 
     async def _commit_group(self, group: list[_Entry]) -> None:
         facts = [entry.fact for entry in group]
@@ -225,13 +262,16 @@ class CommitLane:
         self._waiting.append(entry)
         self._weight += entry.weight
         self._arrived.set()
+        if self._is_due:
+            self._due.set()
 
     def _take_group(self) -> list[_Entry]:
         group: list[_Entry] = []
         weight = 0
-        while self._waiting and (not group or weight + self._waiting[0].weight <= self._group_weight):
+        while self._waiting and (not group or weight + self._waiting[0].weight <= self._bounds.group_weight):
             entry = self._waiting.popleft()
             weight += entry.weight
+            self._awaited -= entry.committed is not None
             group.append(entry)
         self._committing = len(group)
         return group
@@ -239,7 +279,7 @@ class CommitLane:
     def _deliver(self, group: list[_Entry], facts: list[Fact], receipt: Receipt) -> None:
         self._weight -= sum(entry.weight for entry in group)
         self._committing = 0
-        if self._weight < self._max_weight:
+        if self._weight < self._bounds.max_weight:
             self._room.set()
         if self._trouble is not None and self._on_trouble is not None:
             self._trouble = None

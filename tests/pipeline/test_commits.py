@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from engine.models.document import PageResult, Probe
 from engine.models.facts import DocumentProbed, Fact, Noted, PagesDone, ProbeDecision, Receipt
 from engine.models.outcome import Method, Outcome
 from engine.models.run import Counts
-from engine.pipeline.commits import CommitLane, TroubleHandler
+from engine.pipeline.commits import CommitLane, LaneBounds, TroubleHandler
 
 
 class ScriptedStore:
@@ -80,14 +81,14 @@ def lane(
     writer: ThreadPoolExecutor,
     receipts: list[Receipt],
     on_trouble: TroubleHandler | None = None,
-    **bounds: int,
+    **more: Any,
 ) -> CommitLane:
     """Return a lane over a scripted case."""
 
     def on_receipt(receipt: Receipt, _facts: list[Fact]) -> None:
         receipts.append(receipt)
 
-    return CommitLane(store, writer, on_receipt=on_receipt, on_trouble=on_trouble, **bounds)  # type: ignore[arg-type]  # the scripted case has no documents
+    return CommitLane(store, writer, on_receipt=on_receipt, on_trouble=on_trouble, **more)  # type: ignore[arg-type]  # the scripted case has no documents
 
 
 async def test_what_waits_is_committed_as_one_group(writer: ThreadPoolExecutor) -> None:
@@ -111,7 +112,7 @@ async def test_what_waits_is_committed_as_one_group(writer: ThreadPoolExecutor) 
 async def test_a_group_is_bounded_by_weight(writer: ThreadPoolExecutor) -> None:
     """A transaction takes no more pages than its bound, and always at least one fact."""
     store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
-    commits = lane(store, writer, receipts, group_weight=10)
+    commits = lane(store, writer, receipts, bounds=LaneBounds(group_weight=10))
     for doc_id in range(6):
         await commits.put(pages(doc_id, 4))
     await commits.put(pages(9, 100))
@@ -124,7 +125,7 @@ async def test_put_waits_while_the_lane_is_full(writer: ThreadPoolExecutor) -> N
     """A slow disk slows whoever has results."""
     store, receipts = ScriptedStore(), []  # type: ignore[var-annotated]
     store.hold()
-    commits = lane(store, writer, receipts, max_weight=4)
+    commits = lane(store, writer, receipts, bounds=LaneBounds(max_weight=4))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(commits.run())
         await commits.put(pages(1, 4))
@@ -136,6 +137,40 @@ async def test_put_waits_while_the_lane_is_full(writer: ThreadPoolExecutor) -> N
         await waiting
         commits.close()
     assert len(store.groups) == 2
+
+
+@pytest.mark.parametrize("end", ["enough", "awaited", "wanted", "closed", "time"])
+async def test_a_group_grows_while_nobody_waits_for_it(writer: ThreadPoolExecutor, end: str) -> None:
+    """It is committed once it is large, once somebody waits for it or for permits, at the end, and in any case soon."""
+    store, receipts, wanted = ScriptedStore(), [], [False]  # type: ignore[var-annotated]
+    commits = lane(
+        store,
+        writer,
+        receipts,
+        is_wanted=lambda: wanted[0],
+        bounds=LaneBounds(grow_s=0.01 if end == "time" else 3600.0),
+    )
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(commits.run())
+        for _ in range(3):
+            await commits.put(pages(1, 2))
+            await asyncio.sleep(0)
+        assert not store.groups
+        match end:
+            case "enough":
+                await commits.put(pages(1, 96))
+            case "awaited":
+                await commits.commit(Noted(event="X"))
+            case "wanted":
+                wanted[0] = True
+                await commits.put(pages(1, 1))
+            case "closed":
+                commits.close()
+        while not receipts:
+            await asyncio.sleep(0.001)
+        assert [len(group) for group in store.groups] == [3 if end in {"closed", "time"} else 4]
+        commits.close()
+        await running
 
 
 async def test_decisions_reach_the_document_that_they_are_about(writer: ThreadPoolExecutor) -> None:
