@@ -92,6 +92,7 @@ def _read_one(dice: random.Random, over: "asyncio.Future[bool]") -> str:
             done = job.take(frame)
             if isinstance(job, SpanJob):
                 check_report(span, job.outcome)
+                assert job.spoiled or done == (not job.outcome.untried), "an end that is none, or none where it is"
             if done:
                 return "accepted"
     return "waited for the rest"

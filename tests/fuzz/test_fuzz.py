@@ -3,11 +3,14 @@
 The seed is `SLUICEGATE_SEED`, printed where a test fails. The whole is `make fuzz`.
 """
 
+import hashlib
 import os
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +21,9 @@ from engine.models.outcome import RunState
 from engine.work.pool import WorkerPool
 from tests.fuzz import exchange, tables
 from tests.fuzz.mutants import CHANGES, bases, kind_of, mutants
-from tests.fuzz.trial import Fate, narrowed, tried
-from tests.support.runs import assert_one_terminal_record_each, run_once, write_documents
+from tests.fuzz.trial import Fate, Trial, check_records, narrowed, run_program, tried
+from tests.support import pdfs
+from tests.support.runs import assert_one_terminal_record_each, records_of, run_once, write_documents
 
 SEED = int(os.environ.get("SLUICEGATE_SEED") or random.SystemRandom().randrange(10**6))
 DOCUMENTS = 64
@@ -38,6 +42,30 @@ def test_broken_documents_cost_nothing_but_themselves(tmp_path: Path) -> None:
     trial = tried(batch, tmp_path / "batch")
     assert not trial.broken, (trial.broken, [one.name for one in narrowed(batch, tmp_path / "batch")])
     assert {fate.path for fate in trial.fates} == {mutant.name for mutant in batch}
+
+
+def test_a_broken_promise_is_noticed(tmp_path: Path) -> None:
+    """A document that is missing, one with another hash, one too many, a page without record: each is blamed."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("good", "other", "surplus", "pages"):
+        pdfs.text_pdf(folder / f"{name}.pdf", 2, seed=len(name))
+    hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    trial = Trial()
+    assert run_program(trial, folder, tmp_path, hang_s=120.0)
+    records = records_of(tmp_path / "case.sluice")
+    check_records(trial, records, hashes)
+    assert not trial.broken
+    del hashes["surplus.pdf"]
+    hashes |= {"missing.pdf": "0" * 64, "other.pdf": "1" * 64}
+    page = next(record for record in records if record.get("page") == 2 and is_of(record, "pages.pdf", records))
+    check_records(trial, [record for record in records if record is not page], hashes)
+    assert trial.guilty == {"missing.pdf", "other.pdf", "surplus.pdf", "pages.pdf"}
+
+
+def is_of(record: dict[str, Any], path: str, records: Iterable[dict[str, Any]]) -> bool:
+    """Whether a page's record is that of the document under a name."""
+    return any(one.get("path") == path and one["doc_id"] == record["doc_id"] for one in records)
 
 
 def test_the_same_seed_breaks_documents_in_the_same_way(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,8 @@ def tried(mutants: Sequence[Mutant], place: Path) -> Trial:
         (folder / mutant.name).write_bytes(mutant.data)
         hashes[mutant.name] = hashlib.sha256(mutant.data).hexdigest()
     trial = Trial()
-    if _run(trial, folder, place, hang_s=60.0 + 10.0 * len(mutants)):
-        _check_case(trial, place / "case.sluice", hashes)
+    if run_program(trial, folder, place, hang_s=60.0 + 10.0 * len(mutants)):
+        check_records(trial, records_of(place / "case.sluice"), hashes)
         _check_chain(trial, place)
     for name, sha256 in hashes.items():
         if not (folder / name).exists() or hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha256:
@@ -105,7 +105,7 @@ def narrowed(mutants: Sequence[Mutant], place: Path) -> Sequence[Mutant]:
     return mutants
 
 
-def _run(trial: Trial, folder: Path, place: Path, *, hang_s: float) -> bool:
+def run_program(trial: Trial, folder: Path, place: Path, *, hang_s: float) -> bool:
     """Run the program, and return whether it left a case to look at."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     environment |= {"PYTHONPATH": str(ROOT), "HOME": str(place / "home")}
@@ -157,9 +157,14 @@ def _heirs(pid: int) -> Iterator[int]:
     yield from (process.pid for process in left)
 
 
-def _check_case(trial: Trial, case: Path, hashes: dict[str, str]) -> None:
-    """Check that every document and every page has exactly one terminal record, and the document the right hash."""
-    records = records_of(case)
+def check_records(trial: Trial, records: Sequence[dict[str, Any]], hashes: Mapping[str, str]) -> None:
+    """Check that every document and every page has exactly one terminal record, and the document the right hash.
+
+    Args:
+        trial: Where to note what is wrong, and what became of each document.
+        records: All records of the case.
+        hashes: The documents' hashes, by name.
+    """
     documents = [record for record in records if record["event"] == "DOCUMENT"]
     pages = _by_document(record for record in records if record["event"] in _TERMINAL)
     retries = _by_document(record for record in records if record["event"] == "RETRY")

@@ -73,9 +73,8 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
         return {"kind": PageKind.TEXT, "text": utf8, "replaced": replaced, "damaged": lost}
     if lost:
         raise PageError(Reason.CORRUPT_PAGE)
-    if REPLACEMENT in text or shows_something(
-        document.page(number)
-    ):  # characters that mean nothing are something all the same
+    # Characters that mean nothing are something all the same.
+    if REPLACEMENT in text or shows_something(document.page(number)):
         return {"kind": PageKind.NO_TEXT}
     if not damage.may_be_blank(warnings):
         raise PageError(Reason.CORRUPT_PAGE)
