@@ -228,6 +228,7 @@ def test_a_source_whose_reading_fails_is_the_only_one_lost(tmp_path: Path) -> No
     program.assert_no_process_left(tmp_path)
 
 
+@pytest.mark.whole
 @pytest.mark.fault(30, by="fanotify: a read that waits for ever")
 @needs_hanging_reads
 def test_a_source_whose_reading_never_ends_is_the_only_one_lost(tmp_path: Path) -> None:
@@ -279,8 +280,8 @@ def test_what_is_no_document_is_left_out_with_its_reason(tmp_path: Path) -> None
     program.assert_sound(case)
 
 
+@pytest.mark.whole
 @pytest.mark.fault(39)
-@pytest.mark.slow
 @needs_posix
 def test_documents_that_are_none_are_told_and_tried_once(tmp_path: Path) -> None:
     """Each has its reason, and no second try; one that inflates is tried twice, since its worker was lost with it."""
@@ -312,8 +313,9 @@ def test_documents_that_are_none_are_told_and_tried_once(tmp_path: Path) -> None
     assert program.fingerprint(folder) == before
 
 
+@pytest.mark.whole
 @pytest.mark.fault(36)
-@pytest.mark.parametrize("full", [True, pytest.param(False, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("full", [True, False])
 @needs_linux
 def test_a_temporary_folder_that_is_full_or_missing_is_not_needed(tmp_path: Path, *, full: bool) -> None:
     """A run and both exports work without a temporary folder: whatever they write, they write beside its place."""

@@ -113,6 +113,7 @@ def test_a_page_whose_worker_dies_twice_is_the_only_one_lost(tmp_path: Path, num
     assert sum(row[2] == "EXTRACTED" and row[1] is not None for row in golden_set(case)) == 14
 
 
+@pytest.mark.whole
 @pytest.mark.fault(5)
 @needs_linux
 def test_a_stopped_worker_is_replaced_and_costs_nothing(tmp_path: Path) -> None:
@@ -152,6 +153,7 @@ def ended_with_one(case: Path, folder: Path, home: Path, *options: str) -> int:
     return most
 
 
+@pytest.mark.whole
 @pytest.mark.fault(3)
 @needs_linux
 def test_a_page_that_wants_more_memory_than_a_worker_may_have(tmp_path: Path) -> None:
@@ -167,6 +169,7 @@ def test_a_page_that_wants_more_memory_than_a_worker_may_have(tmp_path: Path) ->
     program.assert_no_process_left(tmp_path)
 
 
+@pytest.mark.whole
 @pytest.mark.fault(4)
 @needs_linux
 def test_a_page_that_never_ends_is_ended(tmp_path: Path) -> None:
