@@ -21,7 +21,7 @@ from engine.case.identity import CaseIdentity
 from engine.case.inspection import TAIL, check_chain_end, check_checkpoint, check_file
 from engine.case.lock import CaseLock
 from engine.case.reader import CaseReader
-from engine.case.schema import VERSION, apply_steps, check_tables, is_blank, migrate, too_new, version_of
+from engine.case.schema import VERSION, apply_steps, check_tables, insert_header, is_blank, migrate, too_new, version_of
 from engine.case.state import CaseState
 from engine.case.storage import (
     SQLITE_MAGIC,
@@ -119,7 +119,7 @@ class CaseFile:
                 raise CaseError(f"A case was just created at {shown(path)} by another program. Open it instead.")
             with transaction(connection):
                 apply_steps(connection)
-                connection.execute("INSERT INTO header VALUES (1, ?)", (identity.line,))
+                insert_header(connection, identity.line)
                 CaseState(head=identity.digest).save(connection)
             sync_folder(path.absolute().parent)
             return ""

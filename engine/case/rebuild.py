@@ -22,7 +22,7 @@ import apsw
 from engine.case.lostfiles import LostFiles
 from engine.case.manifest import Document, Manifest
 from engine.case.salvage import EMPTY_TEXT, Salvage
-from engine.case.schema import apply_steps, place_of
+from engine.case.schema import apply_steps, insert_header, place_of
 from engine.case.state import CaseState
 from engine.case.storage import connect_writer, transaction
 from engine.models.outcome import Outcome, Reason, RowState, SkipReason
@@ -87,7 +87,7 @@ def rebuild(found: Salvage, files: LostFiles, kept: int, target: Path) -> CaseSt
     try:
         with transaction(connection):
             apply_steps(connection)
-            connection.execute("INSERT INTO header VALUES (1, ?)", (found.identity.line,))
+            insert_header(connection, found.identity.line)
         state = _Rebuilding(found, files, connection, kept).run()
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     finally:

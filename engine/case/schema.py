@@ -133,7 +133,7 @@ CREATE TRIGGER header_is_never_deleted BEFORE DELETE ON header
 BEGIN SELECT RAISE(ABORT, 'the header of the case is final'); END;
 """
 
-_SUSPECTS = """
+_SECOND = """
 CREATE TABLE suspects (
     place INTEGER PRIMARY KEY -- in work for long: struck once, should the application die before a run has ended
 ) STRICT;
@@ -142,6 +142,13 @@ CREATE TABLE deaths (
     place INTEGER PRIMARY KEY,
     count INTEGER NOT NULL -- strikes for having been in work when the application died
 ) STRICT;
+
+CREATE TABLE header_copy (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    line BLOB NOT NULL -- as in header, on another page: without it nothing of a damaged case can be repaired
+) STRICT;
+
+INSERT INTO header_copy SELECT id, line FROM header;
 """
 
 
@@ -157,11 +164,11 @@ def _create_tables(connection: apsw.Connection) -> None:
     connection.execute(_TABLES)
 
 
-def _create_suspects(connection: apsw.Connection) -> None:
-    connection.execute(_SUSPECTS)
+def _add_second(connection: apsw.Connection) -> None:
+    connection.execute(_SECOND)
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, _create_tables), Migration(2, _create_suspects))
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, _create_tables), Migration(2, _add_second))
 """All steps, from an empty file on; the last one's version is this program's."""
 
 VERSION = MIGRATIONS[-1].version
@@ -244,6 +251,12 @@ def apply_steps(connection: apsw.Connection, migrations: Sequence[Migration] = M
             step.apply(connection)
     connection.pragma("application_id", APPLICATION_ID)
     connection.pragma("user_version", migrations[-1].version)
+
+
+def insert_header(connection: apsw.Connection, line: bytes) -> None:
+    """Write the header line of a new case, and its copy."""
+    connection.execute("INSERT INTO header VALUES (1, ?)", (line,))
+    connection.execute("INSERT INTO header_copy VALUES (1, ?)", (line,))
 
 
 def check_tables(connection: apsw.Connection, name: str) -> None:

@@ -27,6 +27,11 @@ Exit codes:
   3  stopped early; the case can be resumed
   4  the case file cannot be used"""
 
+REPAIR_EXIT_CODES = """\b
+Exit codes:
+  0  repaired; a run of the new case does what is left
+  4  it cannot be repaired, or not into that file"""
+
 VERIFY_EXIT_CODES = """\b
 Exit codes:
   0  verified

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from engine.errors import ExitCode
-from engine.terminal.border import RUN_EXIT_CODES, VERIFY_EXIT_CODES, TerminalCommand, debug_option
+from engine.terminal.border import REPAIR_EXIT_CODES, RUN_EXIT_CODES, VERIFY_EXIT_CODES, TerminalCommand, debug_option
 from engine.terminal.options import limit_options, read_head, settings_from
 from engine.version import __version__
 
@@ -133,6 +133,26 @@ def verify(*, file: Path, expect_head: str | None) -> ExitCode:
     from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
 
     return exports.verify(file, expect_head)
+
+
+@terminal_commands.command(cls=TerminalCommand, epilog=REPAIR_EXIT_CODES)
+@click.argument("case", type=_PATH)
+@click.argument("new_case", type=_PATH)
+@click.option(
+    "--ignore-checkpoint",
+    is_flag=True,
+    help="Repair it although the log contradicts the last known checkpoint, as after an earlier repair.",
+)
+@debug_option
+def repair(*, case: Path, new_case: Path, ignore_checkpoint: bool) -> ExitCode:
+    """Repair a damaged CASE into a new file, NEW_CASE.
+
+    The damaged case is read and never written to. Kept is the longest beginning of its audit log that can be verified
+    and whose texts are there, byte for byte; everything after it is pending again, and a run does it again.
+    """
+    from engine.terminal import repair as repairs  # noqa: PLC0415  # loads the engine, which --help must not wait for
+
+    return repairs.repair_case(case, new_case, ignore_checkpoint=ignore_checkpoint)
 
 
 @terminal_commands.command(cls=TerminalCommand)

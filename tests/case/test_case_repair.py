@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
 import pytest
 
 from engine.case.casefile import CaseFile
@@ -274,6 +275,20 @@ def test_a_case_without_its_first_page_is_read_all_the_same(batch: Batch, tmp_pa
 
     report = _damage_repair_resume(batch, batch.finished, tmp_path, damage)
     assert report.left == 0
+
+
+def test_a_header_that_is_lost_is_taken_from_its_copy(batch: Batch, tmp_path: Path) -> None:
+    """The line to which the whole log chains stands on two pages: either is enough."""
+
+    def damage(path: Path) -> None:
+        connection = apsw.Connection(str(path))
+        page: int = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'header'").get
+        connection.close()
+        with path.open("r+b") as file:
+            file.seek((page - 1) * PAGE)
+            file.write(b"\xa5" * PAGE)
+
+    assert _damage_repair_resume(batch, batch.finished, tmp_path, damage).left == 0
 
 
 def _change_line(path: Path, seq: int, old: str, new: str) -> None:
