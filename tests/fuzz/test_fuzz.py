@@ -6,6 +6,7 @@ The seed is `SLUICEGATE_SEED`, printed where a test fails. The whole is `make fu
 import hashlib
 import os
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -17,13 +18,14 @@ import pytest
 from engine.case.casefile import CaseFile
 from engine.case.export import export_audit
 from engine.case.verify import verify_file
-from engine.models.outcome import RunState
+from engine.models.outcome import Reason, RunState
 from engine.work.pool import WorkerPool
 from tests.fuzz import exchange, tables
 from tests.fuzz.mutants import CHANGES, bases, kind_of, mutants
 from tests.fuzz.trial import Fate, Trial, check_records, narrowed, run_program, tried
 from tests.support import pdfs
 from tests.support.runs import assert_one_terminal_record_each, records_of, run_once, write_documents
+from tests.work.kit import refused, running_pool
 
 SEED = int(os.environ.get("SLUICEGATE_SEED") or random.SystemRandom().randrange(10**6))
 DOCUMENTS = 64
@@ -66,6 +68,15 @@ def test_a_broken_promise_is_noticed(tmp_path: Path) -> None:
 def is_of(record: dict[str, Any], path: str, records: Iterable[dict[str, Any]]) -> bool:
     """Whether a page's record is that of the document under a name."""
     return any(one.get("path") == path and one["doc_id"] == record["doc_id"] for one in records)
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_length_beyond_every_file_is_the_fault_of_the_document(tmp_path: Path) -> None:
+    """The system refuses to go there, which says nothing against the disk: it is not tried again."""
+    path = pdfs.text_pdf(tmp_path / "far.pdf", 1)
+    path.write_bytes(re.sub(rb"/Length \d+", b"/Length " + b"9" * 30, path.read_bytes()))
+    async with running_pool() as pool:
+        assert (await refused(pool, path)).reason is Reason.CORRUPT_DOCUMENT
 
 
 def test_the_same_seed_breaks_documents_in_the_same_way(tmp_path: Path) -> None:

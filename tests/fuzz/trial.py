@@ -195,8 +195,11 @@ def _faults(record: dict[str, Any], pages: list[dict[str, Any]], sha256: str) ->
         yield f"has {count} pages, and records of the pages {met}"[:300]
     if record["doc_sha256"] not in {sha256, None} or (count and record["doc_sha256"] is None):
         yield "has another hash"
-    if Reason.INTERNAL_ERROR in {record.get("reason"), *(page.get("reason") for page in pages)}:
+    reasons = {record.get("reason"), *(page.get("reason") for page in pages)}
+    if Reason.INTERNAL_ERROR in reasons:
         yield "is said to have met a fault of ours"
+    if any(reason.blames_source for reason in Reason if reason in reasons):
+        yield f"is said to have been away or unreadable: {reasons}"
 
 
 def _fate(record: dict[str, Any], pages: Iterable[dict[str, Any]], retries: Iterable[dict[str, Any]]) -> Fate:

@@ -5,6 +5,8 @@ and five times the time to start, for the same text. Naming them absent beforeha
 carry paths and content: they are looked at here and go no further.
 """
 
+import errno
+import os
 import re
 import sys
 from typing import Any
@@ -25,6 +27,8 @@ _CODE = re.compile(r"code=(\d+)")
 _SYSTEM_CODE = 2  # MuPDF's FZ_ERROR_SYSTEM: out of memory, or a failed call of the system
 _ALLOCATION = "alloc"
 _ENCRYPTION = "crypt"
+_NO_PLACE = (os.strerror(errno.EINVAL), os.strerror(errno.EOVERFLOW))
+"""What the system says of a seek to before the beginning of a file, or beyond all that it can count."""
 
 
 def version() -> str:
@@ -76,7 +80,7 @@ def document_fault(error: Exception) -> tuple[Reason, int | None]:
         return Reason.EMPTY_FILE, code
     if _ENCRYPTION in words:
         return Reason.ENCRYPTED, code
-    return (Reason.READ_FAILED if code == _SYSTEM_CODE else Reason.CORRUPT_DOCUMENT), code
+    return (Reason.READ_FAILED if _could_not_be_read(code, words) else Reason.CORRUPT_DOCUMENT), code
 
 
 def page_fault(error: Exception) -> tuple[Reason, int | None]:
@@ -84,7 +88,7 @@ def page_fault(error: Exception) -> tuple[Reason, int | None]:
     cause, code, words = _inner(error)
     if _out_of_memory(cause, code, words):
         return Reason.MEMORY_LIMIT, code
-    return (Reason.READ_FAILED if code == _SYSTEM_CODE else Reason.CORRUPT_PAGE), code
+    return (Reason.READ_FAILED if _could_not_be_read(code, words) else Reason.CORRUPT_PAGE), code
 
 
 def _inner(error: Exception) -> tuple[BaseException, int | None, str]:
@@ -95,6 +99,11 @@ def _inner(error: Exception) -> tuple[BaseException, int | None, str]:
     if code is None and (found := _CODE.match(words)) is not None:
         code = int(found[1])
     return cause, code, words
+
+
+def _could_not_be_read(code: int | None, words: str) -> bool:
+    """Whether the system failed, and not because the document sent us to a place that no file has."""
+    return code == _SYSTEM_CODE and not any(place in words for place in _NO_PLACE)
 
 
 def _out_of_memory(cause: BaseException, code: int | None, words: str) -> bool:
