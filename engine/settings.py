@@ -21,6 +21,18 @@ DEFAULT_BUDGET_PERCENT = 70
 WORKER_SHARE_BYTES = 384 * MIB
 """Memory that each worker must find within the default budget; ordinary text needs a quarter of it."""
 
+PROGRAM_BYTES = 128 * MIB
+"""What the program itself takes of the budget, roughly between what it takes without and with its window."""
+
+IDLE_WORKER_BYTES = 64 * MIB
+"""What a worker takes that has nothing to do."""
+
+UNUSED_ADDRESSES_BYTES = 48 * MIB
+"""Addresses that a worker has mapped beyond what it uses: its libraries."""
+
+LEAST_ADDRESS_SPACE_BYTES = 256 * MIB
+"""Address space below which a worker cannot read ordinary pages."""
+
 
 def default_workers() -> int:
     """Return one worker for each usable core, or fewer where the memory budget would not carry them."""
@@ -191,6 +203,14 @@ class MemoryBudget:
                 f"The memory hold needs 0 < release ({self.release_percent} %) < hold ({self.hold_percent} %) <= 100 %."
             )
 
+    def in_force(self, usable_bytes: int) -> int:
+        """Return the budget in bytes: as set, or a share of what may be used.
+
+        Args:
+            usable_bytes: What the machine or the container allows.
+        """
+        return usable_bytes * DEFAULT_BUDGET_PERCENT // 100 if self.budget_bytes is None else self.budget_bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskReserve:
@@ -248,6 +268,21 @@ class Settings:
             SettingsError: When the new combination cannot work.
         """
         return replace(self, flow=replace(self.flow, **changes))
+
+    def within(self, usable_bytes: int) -> Self:
+        """Return settings under which one worker, and all others at rest, fit into the memory budget.
+
+        Without this a single page could fill the budget and go on to whatever the system does next: its
+        out-of-memory killer does not ask which page it was.
+
+        Args:
+            usable_bytes: What the machine or the container allows.
+        """
+        room = self.memory.in_force(usable_bytes) - PROGRAM_BYTES - (self.flow.workers - 1) * IDLE_WORKER_BYTES
+        most = max(LEAST_ADDRESS_SPACE_BYTES, room + UNUSED_ADDRESSES_BYTES)
+        if most >= self.worker.address_space_bytes:
+            return self
+        return replace(self, worker=replace(self.worker, address_space_bytes=most))
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""

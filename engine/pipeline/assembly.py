@@ -125,6 +125,7 @@ def assemble(
             hold=holds.set,
             folder=inputs.folder,
             relieve=hooks.relieve,
+            shed=inputs.extractor.shed,
             seen=Suspicion(hooks.note, now).look,
             wall_clock_jumped=lambda jump_ms: hooks.note(evidence.clock_jumped(jump_ms)),
             wall_s=inputs.wall_s,

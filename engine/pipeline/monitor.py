@@ -16,7 +16,7 @@ from engine.models.flow import MetricSample, StageStatistics
 from engine.models.outcome import HoldCause
 from engine.models.run import PeakMemory, WorkerView
 from engine.pipeline.activity import ActiveClock
-from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, budget_bytes, free_bytes
+from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, free_bytes
 from engine.pipeline.wallclock import WallClockWatch
 from engine.settings import Settings
 
@@ -45,6 +45,8 @@ class MonitorInputs:
     """Where the case file lies."""
     relieve: Callable[[], None]
     """Asks for memory to be given back, every few seconds while the memory hold stands."""
+    shed: Callable[[], bool]
+    """Ends the work that takes the most memory, where the budget is exceeded."""
     seen: Callable[[tuple[WorkerView, ...]], None]
     """Told with each sample what every worker is doing."""
     wall_clock_jumped: Callable[[int], None]
@@ -93,7 +95,7 @@ class Monitor:
     @property
     def budget_bytes(self) -> int:
         """The memory budget in force."""
-        return budget_bytes(self._inputs.settings().memory, self._usable_bytes)
+        return self._inputs.settings().memory.in_force(self._usable_bytes)
 
     @property
     def mean_pages_per_s(self) -> float:
@@ -134,6 +136,8 @@ class Monitor:
         settings = self._inputs.settings()
         self._memory_hold.judge_memory(memory.tree, self.budget_bytes, settings.memory)
         self._disk_hold.judge_disk(free, settings.disk)
+        if memory.tree > self.budget_bytes:
+            self._inputs.shed()
         if not self._memory_hold.held:
             self._relieved_s = -math.inf
         elif self._now() - self._relieved_s >= RELIEVE_S:

@@ -67,11 +67,6 @@ def free_bytes(folder: Path) -> int | None:
         return None
 
 
-def budget_bytes(memory: MemoryBudget, usable_bytes: int) -> int:
-    """Return the memory budget in force: as set, or 70 % of what may be used."""
-    return memory.budget_bytes if memory.budget_bytes is not None else usable_bytes * 70 // 100
-
-
 class TwoLevelHold:
     """A hold that begins at one level and ends at another.
 

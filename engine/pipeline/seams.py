@@ -71,6 +71,10 @@ class Extractor(Protocol):
         """Give memory back where nothing is being worked on; return whether anything was left to give back."""
         ...
 
+    def shed(self) -> bool:
+        """End the work that takes the most memory, as too large; return whether there was any worth ending."""
+        ...
+
     @property
     def trouble(self) -> str:
         """One sentence while there are fewer workers than wanted; or empty."""

@@ -36,7 +36,6 @@ from engine.models.run import (
 )
 from engine.pipeline import evidence
 from engine.pipeline.inputs import RunInputs, Threads
-from engine.pipeline.resources import budget_bytes
 from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor, Source
 from engine.settings import Settings
@@ -132,7 +131,7 @@ class Session:
             stage=_idle_stage(self._settings),
             rss_tree_bytes=0,
             rss_main_bytes=0,
-            memory_budget_bytes=budget_bytes(self._settings.memory, self._usable_bytes),
+            memory_budget_bytes=self._settings.memory.in_force(self._usable_bytes),
             pages_per_s=0.0,
             mean_pages_per_s=0.0,
             bottleneck="",

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from engine.errors import WorkerStartError
+from engine.machine import usable_memory_bytes
 from engine.models.document import DocumentRef, Failure, Posture, Probe, Span, SpanReport
 from engine.models.outcome import Reason
 from engine.models.run import WorkerView
-from engine.settings import Settings
+from engine.settings import MIB, Settings
 from engine.work.jobs import Job, ProbeJob, SpanJob, dead_letters
 from engine.work.keeper import Keeper, Staffing
 from engine.work.memory import MemorySampler
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 _TICK_S = 0.25
 _UNBEGUN_TRIES = 3
 """How many workers may turn out to have died idle before a job is given up."""
+WORTH_ENDING_BYTES = 128 * MIB
+"""Resident memory below which ending a worker gives little back: at rest it takes half of that."""
 _CLOSE_S = 20.0
 _CLOSED = "The worker processes were ended, so that no more pages can be tried."
 
@@ -56,7 +59,8 @@ class WorkerPool:
         clock: Callable[[], float] = time.monotonic,
         tick_s: float = _TICK_S,
     ) -> None:
-        self._settings = settings
+        self._usable_bytes = usable_memory_bytes()
+        self._settings = settings.within(self._usable_bytes)
         self._command = tuple(command or default_command())
         self._clock = clock
         self._tick_s = tick_s
@@ -124,7 +128,7 @@ class WorkerPool:
 
     def apply(self, settings: Settings) -> None:
         """Take over other limits, the number of workers included, from the next task on."""
-        self._settings = settings
+        self._settings = settings.within(self._usable_bytes)
         if self._watchdog is not None:
             self._tidy()
             self._fill()
@@ -136,6 +140,15 @@ class WorkerPool:
         for worker in used:
             self._let_go(worker)
         return bool(used) or any(worker.state is not WorkerState.IDLE for worker in self._roster.workers.values())
+
+    def shed(self) -> bool:
+        """End the work of the worker that takes the most memory, as too large; return whether one was large."""
+        busy = [worker for worker in self._roster.workers.values() if worker.job is not None]
+        largest = max(busy, key=lambda worker: worker.keeper.rss_bytes, default=None)
+        if largest is None or largest.keeper.rss_bytes < WORTH_ENDING_BYTES or largest.state is not WorkerState.BUSY:
+            return False
+        self._kill(largest, Failure(reason=Reason.MEMORY_LIMIT))
+        return True
 
     def views(self) -> tuple[WorkerView, ...]:
         """Return what each worker is doing now, by number."""

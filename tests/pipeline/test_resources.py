@@ -10,7 +10,7 @@ import pytest
 
 from engine.models.document import DocumentRef, Failure
 from engine.models.outcome import HoldCause, Reason, RunState
-from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, budget_bytes, free_bytes
+from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, free_bytes
 from engine.pipeline.upstream import Blame, SourceWatch
 from engine.settings import MIB, DiskReserve, MemoryBudget, RetryLimits
 from tests.support.runs import open_run, records_of, run_once, small_flow, write_documents
@@ -47,8 +47,8 @@ def test_memory_is_read_of_named_processes_only() -> None:
 
 def test_the_budget_is_a_share_unless_it_is_set() -> None:
     """70 % of what may be used, or exactly what was asked for."""
-    assert budget_bytes(MemoryBudget(), 1000) == 700
-    assert budget_bytes(MemoryBudget(budget_bytes=64 * MIB), 1000) == 64 * MIB
+    assert MemoryBudget().in_force(1000) == 700
+    assert MemoryBudget(budget_bytes=64 * MIB).in_force(1000) == 64 * MIB
 
 
 def test_free_space_of_a_missing_folder_cannot_be_told(tmp_path: Path) -> None:

@@ -118,6 +118,10 @@ class ScriptedExtractor:
         """Promise to give memory back."""
         return True
 
+    def shed(self) -> bool:
+        """Find nothing worth ending."""
+        return False
+
     def views(self) -> tuple[WorkerView, ...]:
         """There are no worker processes."""
         return ()

@@ -124,6 +124,24 @@ async def test_a_worker_that_outgrows_its_limit_is_killed(tmp_path: Path) -> Non
 
 
 @pytest.mark.one_loop("asyncio")
+async def test_the_largest_work_is_ended_when_memory_runs_out_and_small_work_never_is(tmp_path: Path) -> None:
+    """Of all that is being worked on only what is worth it is ended, as too large; an idle pool has nothing to end."""
+    path = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 3, bad_page=2)
+    endless = pdfs.never_ending_pdf(tmp_path / "endless.pdf")
+    async with running_pool(settings(workers=2, clocks={"page_s": 600.0}), tick_s=0.02) as pool:
+        assert not pool.shed()
+        small = asyncio.ensure_future(pool.extract(whole(await opened(pool, endless, doc_id=2))))
+        large = asyncio.ensure_future(pool.extract(whole(await opened(pool, path))))
+        await until(pool.shed)
+        report = await large
+        assert report.lost == LostPage(page=2, failure=Failure(reason=Reason.MEMORY_LIMIT))
+        assert not pool.shed()
+        assert not small.done()
+        small.cancel()
+        await asyncio.wait([small])
+
+
+@pytest.mark.one_loop("asyncio")
 @pytest.mark.parametrize("behaviour", ["garbage", "huge"])
 @pytest.mark.fault(7)
 async def test_bytes_that_are_no_answer_end_the_worker(behaviour: str) -> None:
