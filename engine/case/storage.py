@@ -280,8 +280,8 @@ def log_is_gone(path: Path) -> CaseDamagedError:
     """Return the error for a case that was not closed and whose write-ahead log is missing."""
     return CaseDamagedError(
         f"The program ended without closing {shown(path)}, and the file {shown(path)}-wal, which held what was "
-        "recorded last, is missing: it was deleted, or the case was copied without it. Nothing is written to the case. "
-        f"Bring that file back, or {REPAIR}."
+        "recorded last, is missing: it was deleted, the case was copied without it, or another program opened the case "
+        f"and moved it. Nothing is written to the case. Bring that file back, or {REPAIR}."
     )
 
 

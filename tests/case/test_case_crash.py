@@ -29,7 +29,7 @@ case = CaseFile.create(path, request_id="R") if CaseFile.is_new(path) else CaseF
 
 def say(*facts):
     receipt = case.commit(facts)
-    print(receipt.counts.audit_records, receipt.counts.pages.terminal, flush=True)
+    print(f"{receipt.counts.audit_records} {receipt.counts.pages.terminal}\\n", end="", flush=True)
 
 say(Noted(event="RUN_STARTED"))
 for number in range(1, 31):

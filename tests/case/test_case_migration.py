@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from engine.case.casefile import CaseFile
 from engine.case.reader import CaseReader
 from engine.case.schema import VERSION
+from engine.case.storage import connect_reader
 from engine.models.facts import Noted
 from tests.case.factory import commit_all, dead, done, first_version, found, probed, records, retried, slow, struck
 
@@ -58,7 +58,7 @@ def old(path: Path) -> Path:
 
 
 def _table_names(path: Path) -> set[str]:
-    connection = apsw.Connection(str(path))
+    connection = connect_reader(path)
     try:
         return {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     finally:
@@ -66,7 +66,7 @@ def _table_names(path: Path) -> set[str]:
 
 
 def _version(path: Path) -> int:
-    connection = apsw.Connection(str(path))
+    connection = connect_reader(path)
     try:
         version: int = connection.pragma("user_version")
         return version
