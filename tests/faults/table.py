@@ -33,7 +33,7 @@ class Tried:
     """What the tests of one row did."""
 
     means: set[str] = field(default_factory=set)
-    """How it was injected, where the tests say so themselves."""
+    """How it was injected, where a test says so itself; empty for one that did it as the row says."""
     outcomes: Counter[str] = field(default_factory=Counter)
     skipped: set[str] = field(default_factory=set)
     """Why tests were skipped."""
@@ -60,7 +60,7 @@ def table_lines(rows: Iterable[Row], tried: Mapping[int, Tried]) -> list[str]:
     for row in rows:
         found = tried.get(row.number, Tried())
         result, why = result_of(row, found)
-        means = "; ".join(sorted(found.means)) or row.means
+        means = "; ".join(sorted({by or row.means for by in found.means or {""}}))
         total = sum(found.outcomes.values())
         lines += _cells(str(row.number), row.fault, means, str(total), f"{result}: {why}" if why else str(result))
     return lines
@@ -109,8 +109,7 @@ class FaultTable:
         for number, by in self._tests.get(report.nodeid, ()):
             tried = self._tried.setdefault(number, Tried())
             tried.outcomes[report.outcome] += 1
-            if by:
-                tried.means.add(by)
+            tried.means.add(by)
             if report.skipped and isinstance(report.longrepr, tuple):
                 tried.skipped.add(str(report.longrepr[2]).removeprefix("Skipped: "))
 
