@@ -60,6 +60,7 @@ class Parts:
     feeder: Feeder
     enumerator: Enumerator | None
     monitor: Monitor
+    suspicion: Suspicion
 
 
 def new_gate(inputs: RunInputs) -> WatermarkGate:
@@ -116,6 +117,7 @@ def assemble(
     enumerator = None
     if inputs.source is not None:
         enumerator = Enumerator(inputs.source, commits, inputs.threads.lister, wait_clear=holds.wait_clear)
+    suspicion = Suspicion(hooks.note, now)
     monitor = Monitor(
         MonitorInputs(
             statistics=stage.statistics,
@@ -126,7 +128,7 @@ def assemble(
             folder=inputs.folder,
             relieve=hooks.relieve,
             shed=inputs.extractor.shed,
-            seen=Suspicion(hooks.note, now).look,
+            seen=suspicion.look,
             wall_clock_jumped=lambda jump_ms: hooks.note(evidence.clock_jumped(jump_ms)),
             wall_s=inputs.wall_s,
         ),
@@ -144,6 +146,7 @@ def assemble(
         feeder=Feeder(inputs.store, inputs.threads.reader, prober),
         enumerator=enumerator,
         monitor=monitor,
+        suspicion=suspicion,
     )
 
 

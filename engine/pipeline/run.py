@@ -20,9 +20,9 @@ from engine.models.run import RunSummary, Snapshot
 from engine.pipeline import evidence
 from engine.pipeline.activity import ActiveClock
 from engine.pipeline.assembly import RunHooks, assemble, new_gate
-from engine.pipeline.holds import Holds
+from engine.pipeline.holds import STANDING, Holds
 from engine.pipeline.inputs import RunInputs
-from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, unfinished
+from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, stuck, unfinished
 from engine.settings import Settings
 
 
@@ -72,7 +72,7 @@ class Run:
         )
         self._stage, self._commits, self._sources = parts.stage, parts.commits, parts.sources
         self._scheduler, self._prober, self._feeder = parts.scheduler, parts.prober, parts.feeder
-        self._enumerator, self._monitor = parts.enumerator, parts.monitor
+        self._enumerator, self._monitor, self._suspicion = parts.enumerator, parts.monitor, parts.suspicion
         self._bottleneck = Bottleneck(self._now, words=Words(items="pages", taker="the disk"))
         if inputs.paused:
             self.pause()
@@ -149,6 +149,8 @@ class Run:
     def _explain(self, statistics: StageStatistics) -> str:
         if trouble := self._inputs.extractor.trouble:
             return trouble
+        if self._suspicion.stuck and not any(self._holds.has(cause) for cause in STANDING):
+            return stuck(self.settings.clocks.page_s)
         sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)
         if self._prober.probing >= self.settings.flow.workers and not statistics.queue_depth and not statistics.holds:
             return OPENING  # the stage sees workers without work; they have it elsewhere

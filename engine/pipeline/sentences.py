@@ -21,6 +21,18 @@ BUDGET_TOO_SMALL = (
 )
 
 
+def stuck(page_clock_s: float) -> str:
+    """Return what a run says while every worker is at a page that takes long.
+
+    Args:
+        page_clock_s: How long a page may take.
+    """
+    return (
+        f"All workers are at pages that take long. Each such page is given up after {page_clock_s:g} seconds and tried "
+        "once more; everything else waits for a free worker. More workers would help."
+    )
+
+
 def unfinished(counts: Counts) -> str:
     """Return why a run that nobody stopped ended without everything accounted for."""
     if counts.unfinished_sources:

@@ -27,12 +27,15 @@ class Suspicion:
         self._now = now
         self._since_s: dict[tuple[int, int, int | None], float] = {}
         self._told: set[tuple[int, int, int | None]] = set()
+        self.stuck = False
+        """Whether every worker that there is has been at the same work for long, so that nothing moves."""
 
     def look(self, workers: Iterable[WorkerView]) -> None:
         """Take note of what each worker is doing now."""
         now_s = self._now()
         since_s: dict[tuple[int, int, int | None], float] = {}
-        for worker in workers:
+        present = tuple(workers)
+        for worker in present:
             if worker.doc_id is None:
                 continue
             work = (worker.number, worker.doc_id, worker.page)
@@ -41,4 +44,5 @@ class Suspicion:
                 self._told.add(work)
                 self._note(WorkSlow(doc_id=worker.doc_id, page=worker.page))
         self._since_s = since_s
+        self.stuck = bool(present) and sum(now_s - since >= SLOW_S for since in since_s.values()) == len(present)
         self._told.intersection_update(since_s)

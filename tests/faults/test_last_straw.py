@@ -75,6 +75,7 @@ def test_only_what_stays_in_work_is_noted_and_only_once() -> None:
                 worker_view(number=4, doc_id=None, page=None),
             ]
         )
+        assert not suspicion.stuck
     assert noted == [(7, 3), (9, None)]
     suspicion.look([])
     now_s += SLOW_S
@@ -82,3 +83,4 @@ def test_only_what_stays_in_work_is_noted_and_only_once() -> None:
     now_s += SLOW_S
     suspicion.look([worker_view(number=1, doc_id=7, page=3)])
     assert noted[2:] == [(7, 3)]
+    assert suspicion.stuck
