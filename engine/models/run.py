@@ -157,7 +157,9 @@ class Snapshot:
     workers: tuple[WorkerView, ...] = ()
     posture: Posture | None = None
     error: str = ""
-    """The sentence to show where the run ended on an error."""
+    """The sentence to show where the run ended on an error, or waits because of one."""
+    trouble: str = ""
+    """The sentence to show while the system refuses the run something, and it goes on with less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

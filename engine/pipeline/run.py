@@ -128,6 +128,7 @@ class Run:
     def snapshot(self) -> Snapshot:
         """Return what there is to show now."""
         statistics = self._stage.statistics()
+        trouble = self._inputs.extractor.trouble
         return Snapshot(
             state=self.state,
             counts=self.counts,
@@ -140,15 +141,14 @@ class Run:
             memory_budget_bytes=self._monitor.budget_bytes,
             pages_per_s=self._monitor.pages_per_s,
             mean_pages_per_s=self._monitor.mean_pages_per_s,
-            bottleneck=self._explain(statistics),
+            bottleneck=trouble or self._explain(statistics),
             workers=self._inputs.extractor.views(),
             posture=self._posture,
             error=self._error,
+            trouble=trouble,
         )
 
     def _explain(self, statistics: StageStatistics) -> str:
-        if trouble := self._inputs.extractor.trouble:
-            return trouble
         if self._suspicion.stuck and not any(self._holds.has(cause) for cause in STANDING):
             return stuck(self.settings.clocks.page_s)
         sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)

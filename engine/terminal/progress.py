@@ -213,11 +213,13 @@ class PlainScreen:
         self._wait_s = FIRST_LINE_S
         self._due_s: float | None = None
         self._known: set[HoldCause] = {HoldCause.WATERMARK}  # it comes and goes all the time, as it should
+        self._in_trouble = False
 
     def show(self, snapshot: Snapshot, now_s: float) -> None:
         """Print a line if it is time for one."""
         if self._due_s is None:
             self._due_s = now_s + self._wait_s
+        self._say_trouble(snapshot)
         causes = {hold.cause for hold in snapshot.stage.holds}
         if now_s < self._due_s and causes <= self._known:
             return
@@ -231,6 +233,12 @@ class PlainScreen:
     def say(self, sentence: str) -> None:
         """Print a line."""
         self._console.write_line(sentence)
+
+    def _say_trouble(self, snapshot: Snapshot) -> None:
+        """Say what the system refuses, once each time that it begins to."""
+        if snapshot.trouble and not self._in_trouble:
+            self.say(snapshot.trouble)
+        self._in_trouble = bool(snapshot.trouble)
 
     def close(self) -> None:
         """Do nothing: every line is finished already."""
@@ -252,6 +260,7 @@ class QuietScreen(PlainScreen):
         if causes - self._told:
             self.say(snapshot.bottleneck)
         self._told = causes
+        self._say_trouble(snapshot)
 
 
 def screen_for(console: PlainWordsConsole, *, quiet: bool) -> Screen:

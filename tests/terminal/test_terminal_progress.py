@@ -147,6 +147,16 @@ def test_a_lasting_hold_is_told_at_once_and_once() -> None:
     assert HOLD_WORDS[HoldCause.UPSTREAM] in lines[1]
 
 
+@pytest.mark.parametrize("kind", [PlainScreen, QuietScreen])
+def test_what_the_system_refuses_is_told_once_each_time_that_it_begins(kind: type[PlainScreen]) -> None:
+    """A log of a run that goes on with fewer workers says why, quiet or not; the words do not come again and again."""
+    stream = io.StringIO()
+    screen = kind(PlainWordsConsole(stream))
+    for step, trouble in enumerate(["", "Only 1 of 2.", "Only 1 of 2.", "", "Only 1 of 3."]):
+        screen.show(replace(snapshot(), trouble=trouble), step / 4)
+    assert stream.getvalue().splitlines() == ["Only 1 of 2.", "Only 1 of 3."]
+
+
 def test_a_plain_line_is_one_line_however_long() -> None:
     """A line in a log is not folded at some width."""
     shot = held(*HoldCause)
