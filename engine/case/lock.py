@@ -79,8 +79,8 @@ class CaseLock:
 
 def _unusable(case: Path, error: OSError) -> CaseError:
     return CaseError(
-        f"{shown(case)} cannot be used there: no lock file can be made beside it ({error.strerror}). Open the case "
-        "read-only, or choose another place for it."
+        f"{shown(case)} cannot be used there: no lock file can be made beside it ({error.strerror}). To go "
+        "on, choose another place for the case, or copy it to where you may write."
     )
 
 

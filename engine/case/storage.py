@@ -218,7 +218,12 @@ def opening_errors(path: Path) -> Iterator[None]:
             f"Another program keeps {shown(path)} locked. Close what else has it open (a backup, a database tool) and "
             "try again."
         ) from error
-    except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
+    except apsw.FullError as error:
+        raise CaseError(
+            f"The disk that is to hold {shown(path)} is full, so that the case cannot be opened for writing. What is in "
+            "it is kept. Free some space there and try again, or choose another place."
+        ) from error
+    except (apsw.IOError, apsw.NoMemError) as error:
         raise CaseError(
             f"{shown(path)} cannot be read: {_cause(error)}. Nothing was changed in it. Check the disk and try again."
         ) from error
