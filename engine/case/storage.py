@@ -220,8 +220,8 @@ def opening_errors(path: Path) -> Iterator[None]:
         ) from error
     except apsw.FullError as error:
         raise CaseError(
-            f"The disk that is to hold {shown(path)} is full, so that the case cannot be opened for writing. What is in "
-            "it is kept. Free some space there and try again, or choose another place."
+            f"The disk that is to hold {shown(path)} is full, so that the case cannot be opened for writing. What is "
+            "in it is kept. Free some space there and try again, or choose another place."
         ) from error
     except (apsw.IOError, apsw.NoMemError) as error:
         raise CaseError(
