@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.case.casefile import CaseFile
-from engine.case.export import export_audit
 from engine.case.reader import CaseReader
-from engine.case.texts import export_text
-from engine.case.verify import verify_file
 from engine.errors import CaseError, EngineError, SourceError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
@@ -34,10 +31,10 @@ from engine.models.run import (
     Snapshot,
     TextReport,
 )
-from engine.pipeline import evidence
 from engine.pipeline.inputs import RunInputs, Threads
 from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor, Source
+from engine.session.exports import Exports
 from engine.settings import Settings
 
 T = TypeVar("T")
@@ -83,8 +80,7 @@ class Session:
         """The run that is going on, or the last one."""
         self._current: Run | None = None
         """The run that is going on."""
-        self._exporting = 0
-        self._exported = asyncio.Event()
+        self._exports = Exports(case.reader, self._note)
         self._last: RunSummary | None = None
         self._idle_metrics = Metrics(started_at_s=parts.clock.monotonic())
         self._ended = asyncio.Event()
@@ -246,15 +242,8 @@ class Session:
             ExportError: When it could not be written; then nothing stands under that name.
             StorageError: When the record of the export could not be written.
         """
-
-        def export() -> ExportReport:
-            with self._case.reader() as reader:
-                records, head = export_audit(reader, out)
-            return ExportReport(path=out, records=records, head=head, verified=verify_file(out, expect_head=head))
-
-        return await self._export(
-            export, lambda report: evidence.exported("audit", records=report.records, head=report.head)
-        )
+        self._check_open()
+        return await self._exports.audit(out)
 
     async def export_text(self, folder: Path) -> TextReport:
         """Write the texts to a folder, one file per document; the export is itself recorded.
@@ -263,26 +252,8 @@ class Session:
             ExportError: When it could not be written.
             StorageError: When the record of the export could not be written.
         """
-
-        def export() -> TextReport:
-            with self._case.reader() as reader:
-                return export_text(reader, folder)
-
-        return await self._export(export, lambda report: evidence.exported("text", records=report.pages))
-
-    async def _export(self, export: Callable[[], T], record: Callable[[T], Noted]) -> T:
-        """Export beside whatever is going on, and record it; the case stays open until that is done."""
-        if self._closed:
-            raise CaseError(_CLOSED)
-        self._exporting += 1
-        self._exported.clear()
-        try:
-            report = await asyncio.get_running_loop().run_in_executor(None, export)
-            await self._note(record(report))
-            return report
-        finally:
-            self._exporting -= 1
-            self._exported.set()
+        self._check_open()
+        return await self._exports.text(folder)
 
     async def close(self) -> None:
         """Stop the run if there is one, wait for its end, and close the case."""
@@ -291,8 +262,7 @@ class Session:
         self._closed = True
         self.stop()
         await self._ended.wait()
-        while self._exporting:
-            await self._exported.wait()
+        await self._exports.wait()
         try:
             await self._on("reader", self._close_reader)
             await self._on("writer", self._case.close)
@@ -322,10 +292,13 @@ class Session:
     def _check_runnable(self) -> None:
         if not self._ended.is_set():
             raise CaseError("A run of this case is already going on. Stop it, or wait for its end.")
-        if self._closed:
-            raise CaseError(_CLOSED)
+        self._check_open()
         if self._info.read_only:
             raise CaseError(f"This case is open read-only, so that nothing can be run in it. {self._info.note}".strip())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise CaseError(_CLOSED)
 
     def _usable_sources(self, given: tuple[Path, ...]) -> tuple[tuple[Path, ...], tuple[bytes, ...]]:
         """Return what to look through: the sources given, and those that no run has looked through wholly; their roots.
@@ -357,8 +330,7 @@ class Session:
             self._run.counts = receipt.counts
 
     async def _read(self, ask: Callable[[CaseReader], T]) -> T:
-        if self._closed:
-            raise CaseError(_CLOSED)
+        self._check_open()
 
         def answer() -> T:
             if self._reader is None:
