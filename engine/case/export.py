@@ -8,13 +8,16 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from engine.case.audit import digest
 from engine.case.reader import CaseReader
 from engine.case.storage import shown, sync_folder
 from engine.errors import CaseDamagedError, ExportError
+
+_LINES_A_WRITE: Final = 500
 
 
 def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
@@ -35,12 +38,15 @@ def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
     if _is_part_of_case(out, reader.path):
         raise ExportError(f"{shown(out)} is the case itself. Choose another name for the export.")
     with _new_file(out) as file:
-        records, head = 0, reader.identity.digest
-        file.write(reader.identity.line + b"\n")
-        for line in reader.audit_lines(last=counts.audit_records):
-            records += 1
-            head = digest(line)
-            file.write(line + b"\n")
+        records, last = 0, reader.identity.line
+        file.write(last + b"\n")
+        lines = reader.audit_lines(last=counts.audit_records)
+        while group := list(islice(lines, _LINES_A_WRITE)):
+            records += len(group)
+            last = group[-1]
+            group.append(b"")
+            file.write(b"\n".join(group))
+        head = digest(last)
         if (records, head) != (counts.audit_records, counts.audit_head):
             raise CaseDamagedError(
                 f"The audit log of {shown(reader.path)} is not complete: {records:,} of {counts.audit_records:,} "
