@@ -1,18 +1,21 @@
 """Checks the records of an exported audit log one after the other, in memory that does not grow with the log.
 
 Needs nothing but the standard library, and nothing of what wrote the log. What one record must look like stands in
-`recordform`; reading the file and the report for people are the business of `verify`.
+`recordform`, and for the many that are of one form, in `pagelines`; reading the file and the report for people are the
+business of `verify`.
 
 What is kept: for each document that has records and no end yet, its last hash and which of its pages have their
 record; for documents that have ended, one bit each.
 """
 
 import hashlib
-import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Final
 
+from engine.case.checkedlog import NO_CONTENT, Bits, Content, OpenDocument, Tallies
+from engine.case.pagelines import PageColumns, PageLines, line_hashes, other_lines, unlike_pages
 from engine.case.recordform import (
     DOCUMENT_EVENTS,
     HASH,
@@ -23,69 +26,10 @@ from engine.case.recordform import (
     flaws,
     is_timestamp,
     missing_fields,
-    page_pattern,
     parse,
 )
 
 _SHOWN_OF_A_KIND: Final = 5
-
-
-class Bits:
-    """A set of whole numbers from 0, one bit each where they stand close together."""
-
-    def __init__(self) -> None:
-        self._chunks: dict[int, int] = {}
-        self.count = 0
-
-    def add(self, number: int) -> bool:
-        """Add a number; return whether it is new."""
-        chunk, bit = number >> 8, 1 << (number & 255)
-        bits = self._chunks.get(chunk, 0)
-        if bits & bit:
-            return False
-        self._chunks[chunk] = bits | bit
-        self.count += 1
-        return True
-
-    def __contains__(self, number: int) -> bool:
-        return bool(self._chunks.get(number >> 8, 0) & (1 << (number & 255)))
-
-
-_Content = tuple[bytes, bytes]
-"""Hash and key of a document's bytes; empty where they were never read."""
-
-_NO_CONTENT: Final = (b"", b"")
-
-
-@dataclass(slots=True)
-class _Open:
-    """A document that has records and no end yet."""
-
-    last: bytes
-    """Hash of its last record, as hexadecimal digits, like all hashes here."""
-    content: _Content = _NO_CONTENT
-    pages: Bits = field(default_factory=Bits)
-    last_page: int = 0
-    """Highest page number with a record."""
-    outcomes: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class Tallies:
-    """What the records add up to."""
-
-    documents: Counter[str] = field(default_factory=Counter)
-    """Ended documents by outcome."""
-    pages: Counter[str] = field(default_factory=Counter)
-    """Pages by outcome."""
-    reasons: Counter[str] = field(default_factory=Counter)
-    """Dead letters by reason, documents that could not be opened included."""
-    skipped: int = 0
-    documents_stated: int = 0
-    """Documents enumerated, as the last RECONCILED record states."""
-    pages_stated: int = 0
-    is_reconciled: bool = False
-    """Whether the last RECONCILED record says that everything was accounted for."""
 
 
 class ChainCheck:
@@ -106,12 +50,12 @@ class ChainCheck:
         self._found: Counter[str] = Counter()
         self.problems: list[str] = []
         self._run = 0
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, OpenDocument] = {}
         self._ended = Bits()
         self._last_doc_id = 0
         self.request_id = self._read_header(header)
-        self._page_line = page_pattern(self.request_id).fullmatch
-        self._current: _Open | None = None
+        self._page_lines = PageLines(self.request_id)
+        self._current: OpenDocument | None = None
         """The document whose record is being taken."""
 
     @property
@@ -126,17 +70,17 @@ class ChainCheck:
 
     def take(self, line: bytes) -> None:
         """Check the next line, given without its newline."""
-        self.records += 1
-        self._seq += 1
-        match = self._page_line(line)
-        if match is not None:
-            self._take_extracted(match)
-        else:
-            self._take_line(line)
-        self._prev = hashlib.sha256(line).hexdigest().encode()
-        if self._current is not None:
-            self._current.last = self._prev
-            self._current = None
+        self.take_all([line])
+
+    def take_all(self, lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Check the next lines, given without their newlines; what is found does not depend on how many there are.
+
+        Returns:
+            The hash of each line, as hexadecimal digits.
+        """
+        hashes = line_hashes(lines)
+        self._take_between(lines, hashes, unlike_pages(lines))
+        return hashes
 
     def finish(self) -> None:
         """Add the numbers of problems that are not shown one by one."""
@@ -175,34 +119,97 @@ class ChainCheck:
             self.problem(kind)
         return fields
 
-    def _take_extracted(self, match: re.Match[bytes]) -> None:
-        """Take the record of an extracted page without flags: what nearly all lines are, so that this is quick."""
-        label, doc_prev, sha256, key, number, prev, run, seq = match.groups()
-        doc_id, page = int(label), int(number)
-        document = self._open.get(doc_id)
-        if (
-            document is not None
-            and prev == self._prev
-            and doc_prev == document.last
-            and int(seq) == self._seq
-            and int(run) == self._run
-            and document.content == (sha256, key)
-            and page
-            and document.pages.add(page)
-        ):  # as it must be: what the general way below does, without its calls
-            self._current = document
-            document.outcomes["EXTRACTED"] += 1
-            self.tallies.pages["EXTRACTED"] += 1
-            if page > document.last_page:  # noqa: PLR1730  # max() costs as much as all the rest of this block
-                document.last_page = page
-            return
-        self._check_link(prev, int(seq), int(run))
-        self._take_page("EXTRACTED", doc_id, doc_prev, (sha256, key), page)
+    def _take_between(self, lines: Sequence[bytes], hashes: Sequence[bytes], others: Sequence[int]) -> None:
+        """Take lines; the `others` one by one, and those between them as pages."""
+        first = 0
+        for other in (*others, len(lines)):
+            if first < other:
+                self._take_pages(lines[first:other], hashes[first:other])
+            if other < len(lines):
+                self._take_one(lines[other], hashes[other])
+            first = other + 1
 
-    def _take_line(self, line: bytes) -> None:
+    def _take_one(self, line: bytes, line_hash: bytes) -> None:
+        """Take any line."""
+        self.records += 1
+        self._seq += 1
         fields = self._fields_of(line)
         if fields is not None:
             self._take_record(fields)
+        self._prev = line_hash
+        if self._current is not None:
+            self._current.last = line_hash
+            self._current = None
+
+    def _take_pages(self, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
+        """Take lines that are likely to be extracted pages: together, or else by halves down to the odd ones."""
+        columns = self._page_lines.columns(lines)
+        if columns is not None and self._are_linked(columns, hashes):
+            self._take_columns(columns, lines, hashes)
+        elif len(lines) == 1:
+            self._take_one(lines[0], hashes[0])
+        elif others := other_lines(lines):
+            self._take_between(lines, hashes, others)
+        else:
+            half = len(lines) // 2
+            self._take_pages(lines[:half], hashes[:half])
+            self._take_pages(lines[half:], hashes[half:])
+
+    def _are_linked(self, columns: PageColumns, hashes: Sequence[bytes]) -> bool:
+        """Whether numbers, run and links are as they must be, as `_check_link` sees it for one record."""
+        return (
+            columns.prevs == (self._prev, *hashes[:-1])
+            and columns.runs.count(b"%d" % self._run) == len(hashes)
+            and b" ".join(columns.seqs) == _numbers(self._seq + 1, len(hashes))
+        )
+
+    def _take_columns(self, columns: PageColumns, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
+        """Take the records of extracted pages of which form and links are known to be right."""
+        first = 0
+        for digits, stretch in groupby(columns.doc_ids):
+            stop = first + len(list(stretch))
+            if not self._take_stretch(int(digits), columns, hashes, slice(first, stop)):
+                for place in range(first, stop):
+                    self._take_row(int(digits), columns, place, lines[place], hashes[place])
+            first = stop
+
+    def _take_row(self, doc_id: int, columns: PageColumns, place: int, line: bytes, line_hash: bytes) -> None:
+        if not columns.has_hashes(place):
+            self._take_one(line, line_hash)
+            return
+        self.records += 1
+        self._seq += 1
+        content = (columns.doc_sha256s[place], columns.keys[place])
+        document = self._take_page("EXTRACTED", doc_id, columns.doc_prevs[place], content, int(columns.pages[place]))
+        document.last = self._prev = line_hash
+        self._current = None
+
+    def _take_stretch(self, doc_id: int, columns: PageColumns, hashes: Sequence[bytes], rows: slice) -> bool:
+        """Take rows of one document, in few steps for all of them, if they are consecutive pages and all is well.
+
+        Returns:
+            Whether they were taken; nothing has changed otherwise.
+        """
+        document = self._open.get(doc_id)
+        if document is None:
+            return False
+        (sha256, key), number = document.content, rows.stop - rows.start
+        first = int(columns.pages[rows.start])
+        if (
+            columns.doc_prevs[rows] != (document.last, *hashes[rows.start : rows.stop - 1])
+            or columns.doc_sha256s[rows].count(sha256) != number
+            or columns.keys[rows].count(key) != number
+            or b" ".join(columns.pages[rows]) != _numbers(first, number)
+            or first < 1
+            or not document.pages.add_run(first, number)
+        ):
+            return False
+        document.extracted += number
+        document.last = self._prev = hashes[rows.stop - 1]
+        self.records += number
+        self._seq += number
+        self.tallies.pages["EXTRACTED"] += number
+        return True
 
     def _take_record(self, fields: dict[str, Any]) -> None:
         missing = missing_fields(fields)
@@ -261,34 +268,40 @@ class ChainCheck:
             self.problem("the run's number does not follow from the runs started so far")
             self._run = run
 
-    def _document(self, doc_id: int, doc_prev: bytes) -> _Open:
+    def _document(self, doc_id: int, doc_prev: bytes) -> OpenDocument:
         """Return the document whose record this is, after checking its own chain."""
         document = self._open.get(doc_id)
         if document is None:
             if doc_id in self._ended:
                 self.problem("a document has a record after its end: a second terminal record")
-            document = self._open[doc_id] = _Open(last=self._root)
+            document = self._open[doc_id] = OpenDocument(last=self._root)
             self._last_doc_id = max(self._last_doc_id, doc_id)
         if doc_prev != document.last:
             self.problem("the record does not link to the one before it of the same document")
         self._current = document
         return document
 
-    def _take_page(self, event: str, doc_id: int, doc_prev: bytes, content: _Content, page: int) -> None:
+    def _take_page(self, event: str, doc_id: int, doc_prev: bytes, content: Content, page: int) -> OpenDocument:
         document = self._document(doc_id, doc_prev)
         if document.content != content:
             self._check_content(document, content)
         if page < 1 or not document.pages.add(page):
             self.problem("a page has a second terminal record, or an impossible number")
-            return
-        document.last_page = max(document.last_page, page)
-        document.outcomes[event] += 1
+            return document
+        match event:
+            case "EXTRACTED":
+                document.extracted += 1
+            case "DEAD_LETTER":
+                document.dead_letter += 1
+            case _:
+                document.duplicate += 1
         self.tallies.pages[event] += 1
+        return document
 
-    def _check_content(self, document: _Open, content: _Content) -> None:
+    def _check_content(self, document: OpenDocument, content: Content) -> None:
         """Check hash and key of a document's bytes, at its first record that has them."""
         sha256, key = content
-        if document.content != _NO_CONTENT:
+        if document.content != NO_CONTENT:
             self.problem("a document's hash or key changes between its records")
         elif not HASH.fullmatch(sha256):
             self.problem("a document's hash is impossible")
@@ -296,15 +309,15 @@ class ChainCheck:
             self.problem("a document's key does not follow from its hash and the request id")
         document.content = content
 
-    def _end(self, doc_id: int, document: _Open, fields: dict[str, Any], content: _Content) -> None:
+    def _end(self, doc_id: int, document: OpenDocument, fields: dict[str, Any], content: Content) -> None:
         """Take a document's terminal record: its pages must be complete, and as it says."""
         page_count, outcome = fields.get("page_count"), fields["outcome"]
         if document.content != content:
             self._check_content(document, content)
         pages = page_count if type(page_count) is int else 0
-        if document.pages.count != pages or document.last_page > pages:
+        if document.pages.count != pages or document.pages.highest > pages:
             self.problem("a document ends without one terminal record for each of its pages")
-        found = document.outcomes
+        found = dict(zip(PAGE_EVENTS, (document.extracted, document.dead_letter, document.duplicate), strict=True))
         stated = {event: fields.get(f"pages_{event.lower()}") for event in PAGE_EVENTS}
         if any(found[event] != number for event, number in stated.items()):
             self.problem("a document's record states other numbers of pages than there are records")
@@ -347,6 +360,11 @@ class ChainCheck:
 def _encoded(value: Any) -> bytes:
     """Return a text that passed through `_parse` as bytes, and nothing for what is no text."""
     return value.encode() if isinstance(value, str) else b""
+
+
+def _numbers(first: int, number: int) -> bytes:
+    """Return so many numbers in a row, with spaces between them."""
+    return " ".join(map(str, range(first, first + number))).encode()
 
 
 def _key(sha256: bytes, request_id: str) -> str:

@@ -61,7 +61,7 @@ def parse(line: bytes) -> dict[str, Any]:
         FormError: When it is not.
     """
     try:
-        fields = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+        fields = _decode(line.decode(json.detect_encoding(line), "surrogatepass"))  # as json.loads does
         _written(fields)
     except (ValueError, RecursionError) as error:  # a lone surrogate, which has no UTF-8 form, is a ValueError, too
         raise FormError("the line is no JSON object of whole numbers, texts and flags") from error
@@ -97,44 +97,14 @@ def is_timestamp(text: str) -> bool:
     return _TIMESTAMP.fullmatch(text) is not None
 
 
-def page_pattern(request_id: str) -> re.Pattern[bytes]:
-    """Return what matches exactly the lines of extracted pages without flags that are in the one form.
-
-    Its groups: document number, `doc_prev`, `doc_sha256`, `key`, `page`, `prev`, `run`, `seq`. Those that are hashes
-    may still hold anything: they are compared with what they must be.
-
-    Args:
-        request_id: The request id that the header states.
-    """
-    number, anything = b"(?:0|[1-9][0-9]{0,14})", b'"(.{64})"'
-    forms = {
-        "attempt": number,
-        "chars": number,
-        "doc_id": rb'"D([0-9]{7}|[1-9][0-9]{7,11})"',
-        "doc_prev": anything,
-        "doc_sha256": anything,
-        "dur_ms": number,
-        "event": b'"EXTRACTED"',
-        "key": anything,
-        "method": b'"[a-z]{1,20}"',
-        "mono_ms": number,
-        "page": b"(" + number + b")",
-        "prev": anything,
-        "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
-        "run": b"(" + number + b")",
-        "seq": b"(" + number + b")",
-        "text_sha256": b'"[0-9a-f]{64}"',
-        "trace_id": b'"[0-9a-f]{32}"',
-        "ts": rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"',
-        "v": b"1",
-    }
-    fields = b",".join(b'"%s":%s' % (name.encode(), form) for name, form in forms.items())
-    return re.compile(rb"\{" + fields + rb"\}")
-
-
 def _written(fields: Any) -> bytes:
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _encode(fields).encode()
 
 
 def _refuse(text: str) -> None:
     raise ValueError(text)
+
+
+# Made once: json.loads and json.dumps make them anew for each line.
+_decode = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse).decode
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
