@@ -23,7 +23,6 @@ from engine.case.recordform import (
     LARGEST_NUMBER,
     PAGE_EVENTS,
     FormError,
-    flaws,
     is_timestamp,
     missing_fields,
     parse,
@@ -111,11 +110,11 @@ class ChainCheck:
     def _fields_of(self, line: bytes) -> dict[str, Any] | None:
         """Return the fields of a line after noting what is wrong with its form; None where it cannot be a record."""
         try:
-            fields = parse(line)
+            fields, flaws = parse(line)
         except FormError as error:
             self.problem(str(error))
             return None
-        for kind in flaws(fields, line):
+        for kind in flaws:
             self.problem(kind)
         return fields
 

@@ -6,7 +6,7 @@ a second time, from the outside. Whether records fit together is the business of
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
 PAGE_EVENTS: Final = ("EXTRACTED", "DEAD_LETTER", "DUPLICATE")
@@ -44,6 +44,7 @@ _FIELDS: Final[dict[str, dict[str, type]]] = {
     "RETRY": {"trace_id": str, "doc_id": str, "doc_prev": str, "reason": str, "failure_class": str, "attempt": int},
     "CHECKPOINT": {"count": int, "head": str},
 }
+_WANTED: Final = {event: {**_COMMON, **fields} for event, fields in _FIELDS.items()}
 DOCUMENT_EVENTS: Final = frozenset(_FIELDS) - {"CHECKPOINT"}
 """Events of one document or page."""
 
@@ -54,33 +55,28 @@ class FormError(Exception):
     """A line is no record at all; the message says why."""
 
 
-def parse(line: bytes) -> dict[str, Any]:
+def parse(line: bytes) -> tuple[dict[str, Any], Sequence[str]]:
     """Return the fields of a line that is one flat JSON object of whole numbers, texts, flags and nulls.
+
+    Returns:
+        The fields, and what is wrong with the form all the same.
 
     Raises:
         FormError: When it is not.
     """
     try:
         fields = _decode(line.decode(json.detect_encoding(line), "surrogatepass"))  # as json.loads does
-        _written(fields)
+        written = _encode(fields).encode()
     except (ValueError, RecursionError) as error:  # a lone surrogate, which has no UTF-8 form, is a ValueError, too
         raise FormError("the line is no JSON object of whole numbers, texts and flags") from error
-    if not isinstance(fields, dict) or any(isinstance(value, dict | list) for value in fields.values()):
+    if not isinstance(fields, dict) or not {dict, list}.isdisjoint(map(type, fields.values())):
         raise FormError("the line is no flat JSON object")
-    return fields
-
-
-def flaws(fields: dict[str, Any], line: bytes) -> Iterator[str]:
-    """Yield what is wrong with the form of a line that `parse` could read.
-
-    Args:
-        fields: What `parse` returned.
-        line: The line.
-    """
-    if _written(fields) != line:
-        yield "the line is not written in the one form that it must have"
+    flaws = []
+    if written != line:
+        flaws.append("the line is not written in the one form that it must have")
     if any(type(value) is int and abs(value) > LARGEST_NUMBER for value in fields.values()):
-        yield "a number is too large to be kept exactly"
+        flaws.append("a number is too large to be kept exactly")
+    return fields, flaws
 
 
 def missing_fields(fields: dict[str, Any]) -> list[str]:
@@ -88,17 +84,12 @@ def missing_fields(fields: dict[str, Any]) -> list[str]:
     event = fields.get("event")
     if not isinstance(event, str):
         return ["event"]
-    wanted = {**_COMMON, **_FIELDS.get(event, {})}
-    return [name for name, kind in wanted.items() if type(fields.get(name)) is not kind]
+    return [name for name, kind in _WANTED.get(event, _COMMON).items() if type(fields.get(name)) is not kind]
 
 
 def is_timestamp(text: str) -> bool:
     """Whether a text is a moment as records write it."""
     return _TIMESTAMP.fullmatch(text) is not None
-
-
-def _written(fields: Any) -> bytes:
-    return _encode(fields).encode()
 
 
 def _refuse(text: str) -> None:

@@ -201,18 +201,18 @@ def test_a_sound_log_gives_the_same_either_way(case: CaseFile, tmp_path: Path) -
     assert check.singles == len(lines) - 1 - len(pages)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_changed_the_findings_are_the_same(case: CaseFile, tmp_path: Path, seed: int) -> None:
-    """Thousands of changes of every kind: the same problems with the same lines, the same sums and heads."""
+    """Over a thousand changes of every kind: the same problems with the same lines, the same sums and heads."""
     lines = _log(case, tmp_path)
     source = random.Random(seed)  # noqa: S311  # repeatable, not secret
     found_something = 0
-    for _ in range(300):
+    for _ in range(100):
         mutated = _mutated(source, lines)
         expected = _general(mutated)
         assert _together(mutated, source.choice([1, 5, 30, 1000])) == expected
         found_something += bool(expected["problems"])
-    assert found_something > 150
+    assert found_something > 50
 
 
 @pytest.mark.parametrize(("length", "cut"), [(LONGEST_LINE - 1, False), (LONGEST_LINE, True), (LONGEST_LINE + 1, True)])
