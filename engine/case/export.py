@@ -5,17 +5,19 @@ while it is written only as far as its end is concerned; `verify` checks all of 
 """
 
 import os
-import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from engine.case.audit import digest
+from engine.case.parts import new_part
 from engine.case.reader import CaseReader
-from engine.case.storage import shown, sync_folder
+from engine.case.storage import REPAIR, shown, sync_folder
+from engine.case.verify import verify_file
 from engine.errors import CaseDamagedError, ExportError
+from engine.models.run import ExportReport, VerifyReport
 
 _LINES_A_WRITE: Final = 500
 
@@ -34,10 +36,47 @@ def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
         ExportError: When it could not be written; what stood under that name, if anything, still does.
         CaseDamagedError: When the log in the case is not complete; then nothing is exported.
     """
+    return _export(reader, out, lambda _written: None)
+
+
+def export_verified(reader: CaseReader, out: Path, *, as_it_is: bool = False) -> ExportReport:
+    """Write the audit log as of now, and verify the file before it takes its name.
+
+    Args:
+        reader: The case.
+        out: The file to write; one that is there is replaced.
+        as_it_is: Whether a log that does not verify is written all the same; the report then says so.
+
+    Raises:
+        ExportError: When it could not be written; what stood under that name, if anything, still does.
+        CaseDamagedError: When the log does not verify; then nothing is exported.
+    """
+    found: list[VerifyReport] = []
+
+    def check(written: Path) -> None:
+        report = verify_file(written)
+        if not (report.ok or as_it_is):
+            raise _does_not_verify(reader.path, report)
+        found.append(report)
+
+    records, head = _export(reader, out, check)
+    return ExportReport(path=out, records=records, head=head, verified=found[0])
+
+
+def _does_not_verify(case: Path, report: VerifyReport) -> CaseDamagedError:
+    more = f" ({len(report.problems) - 1:,} more)" if len(report.problems) > 1 else ""
+    return CaseDamagedError(
+        f"The audit log of {shown(case)} does not verify, so that nothing was exported. {report.problems[0]}{more} The "
+        f"case was damaged, or somebody changed it: {REPAIR}. As evidence of what it is, the log can be exported with "
+        "--as-it-is in the terminal; it will not verify for anybody else either."
+    )
+
+
+def _export(reader: CaseReader, out: Path, check: Callable[[Path], object]) -> tuple[int, str]:
     counts = reader.counts()
     if _is_part_of_case(out, reader.path):
         raise ExportError(f"{shown(out)} is the case itself. Choose another name for the export.")
-    with _new_file(out) as file:
+    with _new_file(out, check) as file:
         records, last = 0, reader.identity.line
         file.write(last + b"\n")
         lines = reader.audit_lines(last=counts.audit_records)
@@ -63,9 +102,14 @@ def _is_part_of_case(out: Path, case: Path) -> bool:
 
 
 @contextmanager
-def _new_file(out: Path) -> Iterator[BinaryIO]:
-    """Give a file beside `out` that takes its name when the block ends without error, and is removed otherwise."""
-    temporary = out.with_name(f".sluicegate-{secrets.token_hex(8)}.part")
+def _new_file(out: Path, check: Callable[[Path], object]) -> Iterator[BinaryIO]:
+    """Give a file beside `out` that takes its name when the block ends without error, and is removed otherwise.
+
+    Args:
+        out: The name that it takes.
+        check: Called with the complete file before it takes that name; what it raises keeps it from doing so.
+    """
+    temporary = new_part(out.parent)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
@@ -73,6 +117,7 @@ def _new_file(out: Path) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            check(temporary)
             temporary.replace(out)
             sync_folder(out.absolute().parent)
         except BaseException:

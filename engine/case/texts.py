@@ -10,7 +10,6 @@ everything is in it.
 
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.case.filenames import text_path
+from engine.case.parts import new_part
 from engine.case.reader import CaseReader
 from engine.case.storage import shown
 from engine.errors import CaseDamagedError, ExportError
@@ -91,7 +91,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
             raise ExportError(
                 f"{shown(folder)} holds something already. Choose a new folder, or an empty one, for the texts."
             )
-        temporary = folder.absolute().parent / f".sluicegate-{secrets.token_hex(8)}.part"
+        temporary = new_part(folder.absolute().parent)
         temporary.mkdir()
         try:
             yield temporary

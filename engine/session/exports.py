@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine.case.export import export_audit
+from engine.case.export import export_verified
 from engine.case.reader import CaseReader
 from engine.case.texts import export_text
-from engine.case.verify import verify_file
 from engine.models.facts import Noted
 from engine.models.run import ExportReport, TextReport
 from engine.pipeline import evidence
@@ -30,18 +29,22 @@ class Exports:
         self._under_way = 0
         self._ended = asyncio.Event()
 
-    async def audit(self, out: Path) -> ExportReport:
-        """Write the audit log to a file and verify what was written.
+    async def audit(self, out: Path, *, as_it_is: bool = False) -> ExportReport:
+        """Write the audit log to a file, verified before it stands under its name.
+
+        Args:
+            out: The file.
+            as_it_is: Whether to write a log that does not verify all the same.
 
         Raises:
-            ExportError: When it could not be written; then nothing stands under that name.
+            ExportError: When it could not be written; then nothing new stands under that name.
+            CaseDamagedError: When it does not verify; then nothing is exported.
             StorageError: When the record of the export could not be written.
         """
 
         def export() -> ExportReport:
             with self._reader() as reader:
-                records, head = export_audit(reader, out)
-            return ExportReport(path=out, records=records, head=head, verified=verify_file(out, expect_head=head))
+                return export_verified(reader, out, as_it_is=as_it_is)
 
         return await self._export(
             export, lambda report: evidence.exported("audit", records=report.records, head=report.head)

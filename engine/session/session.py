@@ -235,15 +235,20 @@ class Session:
         """
         return await self._read(lambda reader: reader.dead_letter_rows(first, limit))
 
-    async def export_audit(self, out: Path) -> ExportReport:
-        """Write the audit log to a file and verify what was written; the export is itself recorded.
+    async def export_audit(self, out: Path, *, as_it_is: bool = False) -> ExportReport:
+        """Write the audit log to a file, verified before it stands under its name; the export is itself recorded.
+
+        Args:
+            out: The file.
+            as_it_is: Whether to write a log that does not verify all the same.
 
         Raises:
-            ExportError: When it could not be written; then nothing stands under that name.
+            ExportError: When it could not be written; then nothing new stands under that name.
+            CaseDamagedError: When it does not verify; then nothing is exported.
             StorageError: When the record of the export could not be written.
         """
         self._check_open()
-        return await self._exports.audit(out)
+        return await self._exports.audit(out, as_it_is=as_it_is)
 
     async def export_text(self, folder: Path) -> TextReport:
         """Write the texts to a folder, one file per document; the export is itself recorded.

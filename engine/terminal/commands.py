@@ -89,9 +89,10 @@ def run(
 @terminal_commands.command(cls=TerminalCommand)
 @click.argument("case", type=_PATH)
 @click.option("--audit", required=True, metavar="OUT.jsonl", type=_PATH, help="The file to write.")
+@click.option("--as-it-is", is_flag=True, help="Write the log of a damaged case, too, although it does not verify.")
 @operator_option
 @debug_option
-def export(*, case: Path, audit: Path, operator: str | None) -> ExitCode:
+def export(*, case: Path, audit: Path, as_it_is: bool, operator: str | None) -> ExitCode:
     """Write the audit log of a CASE to a file, verified.
 
     One JSON object a line, each chained to the one before by its SHA-256. Anybody can check the file, without this
@@ -99,7 +100,7 @@ def export(*, case: Path, audit: Path, operator: str | None) -> ExitCode:
     """
     from engine.terminal import exports  # noqa: PLC0415  # loads the engine, which --help must not wait for
 
-    return exports.export(case, audit, operator)
+    return exports.export(case, audit, operator, as_it_is=as_it_is)
 
 
 @terminal_commands.command(cls=TerminalCommand)

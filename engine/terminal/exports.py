@@ -29,13 +29,14 @@ CHECKED = (
 T = TypeVar("T")
 
 
-def export(case: Path, audit: Path, operator: str | None) -> ExitCode:
+def export(case: Path, audit: Path, operator: str | None, *, as_it_is: bool = False) -> ExitCode:
     """Write the audit log of a case to a file, verified.
 
     Args:
         case: The case file.
         audit: The file to write.
         operator: Who does it, or None for the login name.
+        as_it_is: Whether to write a log that does not verify all the same.
 
     Returns:
         0, or 1 where the written file does not verify.
@@ -43,7 +44,7 @@ def export(case: Path, audit: Path, operator: str | None) -> ExitCode:
     Raises:
         EngineError: When the case cannot be opened or the file cannot be written.
     """
-    report = _with_case(case, operator, lambda session: session.export_audit(audit))
+    report = _with_case(case, operator, lambda session: session.export_audit(audit, as_it_is=as_it_is))
     console = output()
     console.write_line(f"Wrote {shown(report.path)}: {report.records:,} records.")
     console.write_line(f"Head of the chain: {report.head}")

@@ -57,7 +57,7 @@ def sentences(report: RepairReport) -> list[str]:
         f"To be done: {documents.pending:,} documents and {pages.pending:,} pages that are known, and whatever is "
         "found when "
         + (
-            f"{report.sources:,} folders or files are looked through once more."
+            f"what was given as sources ({report.sources:,} in all) is looked through once more."
             if report.sources
             else "you name the folders again: which ones they were is lost."
         )

@@ -1,7 +1,9 @@
 """Export, verification, texts and the sample batch, from end to end."""
 
+import contextlib
 import hashlib
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -162,3 +164,32 @@ def test_a_sample_batch_is_not_written_over_something_else(tmp_path: Path) -> No
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "not empty" in ended.stderr
     assert (tmp_path / "diary.txt").read_text() == "mine"
+
+
+def test_a_log_that_does_not_verify_is_exported_only_as_it_is(finished: Finished, tmp_path: Path) -> None:
+    """One changed record inside the case: no file, a sentence with the way out; on request the file, not verified."""
+    case = Path(shutil.copy(finished.case, tmp_path / "changed.sluice"))
+    with contextlib.closing(sqlite3.connect(case)) as connection:
+        connection.execute("DROP TRIGGER audit_is_never_updated")
+        connection.execute(
+            "UPDATE audit SET line = CAST(replace(CAST(line AS TEXT), 'attempt\":1', 'attempt\":9') AS BLOB) "
+            "WHERE seq = (SELECT max(seq) FROM audit WHERE CAST(line AS TEXT) LIKE '%attempt\":1%')"
+        )
+        connection.execute(_TRIGGER)
+        connection.commit()
+    out = tmp_path / "log.jsonl"
+    ended = sluicegate("export", case, "--audit", out)
+    assert ended.returncode == 4
+    assert "does not verify, so that nothing was exported" in ended.stderr
+    assert "sluicegate repair CASE NEW_CASE" in ended.stderr
+    assert list(tmp_path.glob("*.jsonl")) == list(tmp_path.glob(".*.part")) == []
+    ended = sluicegate("export", case, "--audit", out, "--as-it-is")
+    assert ended.returncode == 1
+    assert "NOT verified." in ended.stdout
+    assert out.exists()
+
+
+_TRIGGER = (
+    "CREATE TRIGGER audit_is_never_updated BEFORE UPDATE ON audit\n"
+    "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
+)
