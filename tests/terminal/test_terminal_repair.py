@@ -71,7 +71,7 @@ def test_the_sentences_tell_what_was_kept_and_lost(tmp_path: Path) -> None:
         "56 audit records",
         "one bit",
         "4 documents",
-        "2 folders",
+        "sources (2 in all)",
     ):
         assert words in told
     whole = RepairReport(path=tmp_path / "n.sluice", counts=counts, kept=1234, left=0, mended=0, sources=2)
