@@ -156,11 +156,7 @@ class ChainCheck:
 
     def _are_linked(self, columns: PageColumns, hashes: Sequence[bytes]) -> bool:
         """Whether numbers, run and links are as they must be, as `_check_link` sees it for one record."""
-        return (
-            columns.prevs == (self._prev, *hashes[:-1])
-            and columns.runs.count(b"%d" % self._run) == len(hashes)
-            and b" ".join(columns.seqs) == _numbers(self._seq + 1, len(hashes))
-        )
+        return columns.prevs == (self._prev, *hashes[:-1]) and columns.are_numbered(self._run, self._seq + 1)
 
     def _take_columns(self, columns: PageColumns, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
         """Take the records of extracted pages of which form and links are known to be right."""
@@ -198,7 +194,7 @@ class ChainCheck:
             columns.doc_prevs[rows] != (document.last, *hashes[rows.start : rows.stop - 1])
             or columns.doc_sha256s[rows].count(sha256) != number
             or columns.keys[rows].count(key) != number
-            or b" ".join(columns.pages[rows]) != _numbers(first, number)
+            or not columns.are_consecutive(rows)
             or first < 1
             or not document.pages.add_run(first, number)
         ):
@@ -359,11 +355,6 @@ class ChainCheck:
 def _encoded(value: Any) -> bytes:
     """Return a text that passed through `_parse` as bytes, and nothing for what is no text."""
     return value.encode() if isinstance(value, str) else b""
-
-
-def _numbers(first: int, number: int) -> bytes:
-    """Return so many numbers in a row, with spaces between them."""
-    return " ".join(map(str, range(first, first + number))).encode()
 
 
 def _key(sha256: bytes, request_id: str) -> str:

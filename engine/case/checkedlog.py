@@ -27,6 +27,14 @@ class Bits:
 
     def add_run(self, first: int, number: int) -> bool:
         """Add so many numbers in a row if all of them are new; return whether they were."""
+        chunk, low = divmod(first, 256)
+        if low + number <= 256:  # nearly always
+            bits, mask = self._chunks.get(chunk, 0), ((1 << number) - 1) << low
+            if bits & mask:
+                return False
+            self._chunks[chunk] = bits | mask
+            self.count += number
+            return True
         masks, stop = [], first + number
         while first < stop:
             chunk, low = divmod(first, 256)

@@ -16,6 +16,7 @@ from typing import Final
 from engine.case.recordform import is_timestamp
 
 _EVENT: Final = b'"event":"EXTRACTED"'
+_BETWEEN: Final = b',"seq":'
 _BEGINNING: Final = b'{"attempt":'
 _HEX_DIGITS: Final = b"0123456789abcdef"
 _NOT_HEX_DIGITS: Final = len(b'","trace_id":"'.translate(None, _HEX_DIGITS))
@@ -40,6 +41,11 @@ def other_lines(lines: Sequence[bytes]) -> list[int]:
     return [place for place, line in enumerate(lines) if _EVENT not in line]
 
 
+def in_a_row(first: int, number: int, before: bytes = b"") -> bytes:
+    """Return so many numbers in a row, each with something before it, and spaces between them."""
+    return before + (b" " + before).decode().join(map(str, range(first, first + number))).encode()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageColumns:
     """Fields of some lines of extracted pages, in order.
@@ -55,8 +61,18 @@ class PageColumns:
     pages: Sequence[bytes]
     """Digits, as of all numbers here: without leading zeros."""
     prevs: Sequence[bytes]
-    runs: Sequence[bytes]
-    seqs: Sequence[bytes]
+    places: Sequence[bytes]
+    """Run and number in the log, with `_BETWEEN` between them."""
+
+    def are_numbered(self, run: int, seq: int) -> bool:
+        """Whether all are of this run, and numbered from `seq` on."""
+        before = b"%d%b" % (run, _BETWEEN)
+        return b" ".join(self.places) == in_a_row(seq, len(self.places), before)
+
+    def are_consecutive(self, rows: slice) -> bool:
+        """Whether the pages of these rows follow one another."""
+        pages = self.pages[rows]
+        return len(pages) == 1 or b" ".join(pages) == in_a_row(int(pages[0]), len(pages))
 
     def has_hashes(self, place: int) -> bool:
         """Whether the hashes of one line, `prev` not among them, are hexadecimal digits."""
@@ -82,8 +98,8 @@ class PageLines:
             "page": b"(" + number + b")",
             "prev": hash_,
             "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
-            "run": b"(" + number + b")",
-            "seq": b"(" + number + b")",
+            "run": b"(" + number,
+            "seq": number + b")",
             "text_sha256": b'"(.{64}"',
             "trace_id": b'".{32})"',
             "ts": b'"(.{32})"',
@@ -106,7 +122,7 @@ class PageLines:
         found = self._find(block)
         if len(found) != len(lines):
             return None
-        doc_ids, doc_prevs, sha256s, keys, pages, prevs, runs, seqs, hashes, times = zip(*found, strict=True)
+        doc_ids, doc_prevs, sha256s, keys, pages, prevs, places, hashes, times = zip(*found, strict=True)
         # A pattern looks at digit by digit; this is several times as fast. Nothing but the name between may be left.
         if len(b"".join(hashes).translate(None, _HEX_DIGITS)) != len(hashes) * _NOT_HEX_DIGITS:
             return None
@@ -119,6 +135,5 @@ class PageLines:
             keys=keys,
             pages=pages,
             prevs=prevs,
-            runs=runs,
-            seqs=seqs,
+            places=places,
         )
