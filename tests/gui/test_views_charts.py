@@ -3,10 +3,11 @@
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QApplication, QPushButton
@@ -334,3 +335,19 @@ def test_a_closed_panel_is_gone(themes: Themes, application: QApplication) -> No
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect()
     assert [reference() for reference in gone] == [None, None]
+
+
+def test_a_curve_is_painted_at_its_values_and_tinted_below(panel: ChartPanel, themes: Themes) -> None:
+    """At the height of a value stands the curve's colour; above it is the bare card, and below it a tint."""
+    flat = tuple(replace(sample, queue_depth=128) for sample in samples(480))
+    _feed(panel, flat)
+    image, plot = _image(panel, "Queue depth"), _chart(panel, "Queue depth").plot
+    corner, scale = plot.mapFromScene(plot._box.mapToScene(QPointF(0, 0))), plot.scale_shown
+    x, y = corner.x() + round(scale.width_px * 0.6), corner.y() + round(scale.y(128.0))
+    colour, card = QColor(themes.current.series), image.pixelColor(x, y - 6)
+
+    def distance(one: QColor, other: QColor) -> int:
+        return abs(one.red() - other.red()) + abs(one.green() - other.green()) + abs(one.blue() - other.blue())
+
+    assert min(distance(image.pixelColor(x, y + up), colour) for up in (-1, 0, 1)) < distance(card, colour) // 2
+    assert 0 < distance(image.pixelColor(x, y + 6), card) < distance(card, colour) // 2

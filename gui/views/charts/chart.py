@@ -5,7 +5,6 @@ arrow keys. Which time window is shown is decided by the panel.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
@@ -134,12 +133,7 @@ class Chart(QFrame):
 
     def show_bands(self, found: tuple[Band, ...]) -> None:
         """Shade the times in which admission was held."""
-        self.plot.holds.show_bands(
-            tuple(
-                replace(band, start_s=band.start_s - self._origin_s, end_s=band.end_s - self._origin_s)
-                for band in found
-            )
-        )
+        self.plot.holds.show_bands(found, self._origin_s)
 
     def show_moment(self, at_s: float | None) -> None:
         """Show the crosshair at the sample nearest to a time, or hide it."""

@@ -5,6 +5,7 @@ Covers painting in the pixels of the plot. A layer is one item however much it s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
@@ -124,26 +125,40 @@ class HoldLayer(Layer):
         """Start without bands."""
         super().__init__(parent, -20)
         self.bands: tuple[Band, ...] = ()
+        """In seconds since the start of the metrics."""
+        self._origin_s = 0.0
 
-    def show_bands(self, bands: tuple[Band, ...]) -> None:
-        """Show other bands."""
-        self.bands = bands
+    def show_bands(self, bands: tuple[Band, ...], origin_s: float) -> None:
+        """Show other bands.
+
+        Args:
+            bands: In seconds since the start of the metrics.
+            origin_s: What the time axis calls 0.
+        """
+        self.bands, self._origin_s = bands, origin_s
         self.update()
 
     def _paint(self, painter: QPainter) -> None:
         # One ribbon below the other, so that holds at the same time are all seen.
         lanes = {cause: lane for lane, cause in enumerate(dict.fromkeys(band.cause for band in self.bands))}
-        brushes = {cause: hold_brushes(self._theme, cause) for cause in lanes}
-        for band in self.bands:
-            left = self._scale.x(band.start_s)
-            width = max(1.0, self._scale.x(band.end_s) - left)  # one shorter than a pixel still shows
-            tint, hatching = brushes[band.cause]
-            painter.setOpacity(band.share)
-            painter.fillRect(QRectF(left, 0, width, self._scale.height_px), tint)
-            ribbon = QRectF(left, lanes[band.cause] * (_RIBBON_PX + 1), width, _RIBBON_PX)
-            painter.fillRect(ribbon, tint)
-            painter.fillRect(ribbon, hatching)
+        painter.setPen(Qt.PenStyle.NoPen)
+        # Many at a time: one call of the painter costs more than one rectangle.
+        for (cause, share), alike in groupby(self.bands, key=lambda band: (band.cause, band.share)):
+            spans = [self._span(band) for band in alike]
+            top = lanes[cause] * (_RIBBON_PX + 1)
+            ribbons = [QRectF(left, top, width, _RIBBON_PX) for left, width in spans]
+            tint, hatching = hold_brushes(self._theme, cause)
+            painter.setOpacity(share)
+            painter.setBrush(tint)
+            painter.drawRects([QRectF(left, 0, width, self._scale.height_px) for left, width in spans] + ribbons)
+            painter.setBrush(hatching)
+            painter.drawRects(ribbons)
         painter.setOpacity(1.0)
+
+    def _span(self, band: Band) -> tuple[float, float]:
+        """Return where a band begins and how wide it is, in pixels; one shorter than a pixel still shows."""
+        left = self._scale.x(band.start_s - self._origin_s)
+        return left, max(1.0, self._scale.x(band.end_s - self._origin_s) - left)
 
 
 class LimitLayer(Layer):

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QMouseEvent, QPen, QWheelEvent
+from PySide6.QtGui import QFont, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsView, QGraphicsWidget, QWidget
 
 from gui.views.charts.axes import LEFT_WIDTH_PX, TimeAxis
+from gui.views.charts.curves import CurveLayer, Stroke
 from gui.views.charts.kinds import Kind
 from gui.views.charts.layers import CrosshairLayer, HoldLayer, LimitLayer, LimitLine, LimitWordsLayer, Scale
 from gui.views.charts.samples import Floats
 from gui.views.colours import Theme
-
-_FILL_ALPHA = 30
 
 
 class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
@@ -41,7 +40,6 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.viewport().setAutoFillBackground(False)  # the card behind shows through
-        self._kind = kind
         self._scale = Scale()
         self._box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
         self._box.disableAutoRange()
@@ -51,11 +49,10 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
         self._arrange()
         self.holds, self.limits = HoldLayer(self._box), LimitLayer(self._box)
         self.words, self.crosshair = LimitWordsLayer(self._box), CrosshairLayer(self._box)
-        self._layers = (self.holds, self.limits, self.words, self.crosshair)
-        self._fills = [pg.PlotCurveItem(skipFiniteCheck=True, antialias=False) for _ in kind.curves]
-        self._curves = [pg.PlotCurveItem(skipFiniteCheck=True, antialias=True) for _ in kind.curves]
-        for item in (*self._fills, *self._curves):
-            self._box.addItem(item, ignoreBounds=True)
+        self._curves = CurveLayer(
+            self._box, [Stroke(tone=curve.tone, style=curve.style, filled=curve.filled) for curve in kind.curves]
+        )
+        self._layers = (self.holds, self.limits, self._curves, self.words, self.crosshair)
         self._box.sigResized.connect(self._rescale)
 
     def _arrange(self) -> None:
@@ -78,7 +75,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
     @property
     def drawn(self) -> tuple[tuple[Floats, Floats], ...]:
         """The points of each curve as they are drawn."""
-        return tuple(curve.getData() for curve in self._curves)
+        return tuple(self._curves.points)
 
     @property
     def scale_shown(self) -> Scale:
@@ -91,17 +88,6 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
             axis.dress(theme, font)
         for layer in self._layers:
             layer.dress(theme, font)
-        for spec, fill, curve in zip(self._kind.curves, self._fills, self._curves, strict=True):
-            colour = QColor(getattr(theme, spec.tone))
-            # Width 1: Qt draws wider lines many times slower.
-            pen = QPen(colour, 1, spec.style)
-            pen.setCosmetic(True)  # in pixels, whatever the scale
-            curve.setPen(pen)
-            fill.setPen(None)
-            colour.setAlpha(_FILL_ALPHA)
-            if spec.filled:
-                fill.setFillLevel(0)
-                fill.setBrush(colour)
 
     def count_from(self, *, now: bool) -> None:
         """Say what the time axis calls 0: the present moment, or the start."""
@@ -116,12 +102,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph ships no types
             end_s: Where it ends.
             top: Where the axis of values ends; it begins at 0.
         """
-        for spec, fill, curve, (times_s, values) in zip(
-            self._kind.curves, self._fills, self._curves, points, strict=True
-        ):
-            curve.setData(times_s, values)
-            if spec.filled:
-                fill.setData(times_s, values)
+        self._curves.show_points(points)
         self._box.setRange(xRange=(start_s, end_s), yRange=(0.0, top), padding=0, update=False)
         self._scale = Scale(start_s=start_s, end_s=end_s, top=top)
         self._rescale()
