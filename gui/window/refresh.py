@@ -1,8 +1,8 @@
 """Pulls from the session and shows it: the one place where the window follows the engine.
 
-Covers when something is shown: numbers four times a second, charts three times, since they take longest. While the
-window is hidden or minimised only its title follows. What is pulled is plain records; how they look is the business
-of the views.
+Covers when something is shown: numbers four times a second, charts twice, since they take longest and a shortest window
+of two minutes moves by about two pixels in that time. While the window is hidden or minimised only its title follows.
+What is pulled is plain records; how they look is the business of the views.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from engine import Snapshot
 from gui.window.control import CaseControl
 
 PERIOD_MS = 250
-CHARTS_PERIOD_MS = 333
+CHARTS_PERIOD_MS = 500
 
 
 class Refresh(QObject):
