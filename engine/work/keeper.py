@@ -101,16 +101,20 @@ class Keeper:
         """Spawn the worker."""
         self._thread.start()
 
-    def give(self, job: Job) -> bool:
+    def give(self, job: Job, mark: Mark) -> bool:
         """Hand over a job to a worker that is ready and idle; return whether it still is.
 
         The request is written from here, which spares waking the thread: it is far smaller than a pipe holds, and the
         worker has read all that came before.
+
+        Args:
+            job: The job.
+            mark: What stands in the slot now.
         """
         with self._lock:
             if self._over or self._killed or self._leave_by_s is not None or self._process is None:
                 return False
-            self._job, self._before = job, self.slot.read()
+            self._job, self._before = job, mark
             try:
                 whole = self._process.send(job.request)
             except OSError:  # it is dead, and the thread is about to notice

@@ -62,11 +62,12 @@ class Worker:
         """Give it a job, and return whether it was there to take it."""
         self.job, self.alone = job, alone
         self.jobs += 1
-        self.watch = Watch(now_s, self.keeper.slot.read())
+        mark = self.keeper.slot.read()
+        self.watch = Watch(now_s, mark)
         if job.doc_id in self.recent:
             self.recent.remove(job.doc_id)
         self.recent.append(job.doc_id)
-        return self.keeper.give(job)
+        return self.keeper.give(job, mark)
 
     def overrun(self, now_s: float, settings: Settings, times: DocumentTimes) -> Failure | None:
         """Count its time up to now, and return what to end it for where it has taken too much of anything."""
