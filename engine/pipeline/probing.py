@@ -58,8 +58,8 @@ class ProbeHooks:
     """Told each time that a document left the prober."""
     blame: Callable[[Reason, bytes], Awaitable[Blame]]
     """Tells what a failure, for a reason, of a document (by its path) says about its source."""
-    look: Callable[[bytes, Probe | Failure, Look | None], Awaitable[Look | None]]
-    """Looks at the file of a document that was just probed; None where what was found is final."""
+    look: Callable[[bytes, Probe | Failure, Look | None], Awaitable[Look | Probe | Failure]]
+    """Looks at the file of a document that was just probed: what was found, where it is final, or else a look."""
 
 
 class Prober:
@@ -98,6 +98,7 @@ class Prober:
         self._in_hand: set[int] = set()
         self._waiting: deque[_Item] = deque()
         self._retries: RetryHeap[_Item] = RetryHeap(hooks.now)
+        self._settling: set[int] = set()
         self._probing = 0
         self._changed = asyncio.Event()
 
@@ -113,6 +114,11 @@ class Prober:
     def probing(self) -> int:
         """How many documents are being looked into now."""
         return self._probing
+
+    @property
+    def settling(self) -> int:
+        """How many documents are left alone because somebody may still be writing them."""
+        return len(self._settling)
 
     def in_hand(self) -> frozenset[int]:
         """Return the numbers of the documents that were handed over and are not yet decided."""
@@ -180,10 +186,16 @@ class Prober:
         finally:
             self._probing -= 1
             self._changed.set()
-        look = await self._hooks.look(item.document.location, found, item.look)
-        if look is not None:
-            self._again(replace(item, look=look), look.delay_s)  # it is still being written; it was no try
-        elif isinstance(found, Failure):
+        final = await self._hooks.look(item.document.location, found, item.look)
+        if isinstance(final, Look):
+            self._settling.add(item.document.doc_id)
+            self._again(replace(item, look=final), final.delay_s)  # it is still being written; it was no try
+            return
+        self._settling.discard(item.document.doc_id)
+        await self._take_over(item, final)
+
+    async def _take_over(self, item: _Item, found: Probe | Failure) -> None:
+        if isinstance(found, Failure):
             await self._failed(item, found)
         elif item.resumed:
             await self._resume(item, found)

@@ -22,7 +22,7 @@ from engine.pipeline.activity import ActiveClock
 from engine.pipeline.assembly import RunHooks, assemble, new_gate
 from engine.pipeline.holds import STANDING, Holds
 from engine.pipeline.inputs import RunInputs
-from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, stuck, unfinished
+from engine.pipeline.sentences import BUDGET_TOO_SMALL, FAULT, NOT_STARTED, OPENING, settling, stuck, unfinished
 from engine.settings import Settings
 
 
@@ -151,6 +151,8 @@ class Run:
     def _explain(self, statistics: StageStatistics) -> str:
         if self._suspicion.stuck and not any(self._holds.has(cause) for cause in STANDING):
             return stuck(self.settings.clocks.page_s)
+        if self._prober.settling and not self._in_flight and not self._prober.probing and self._scheduler.empty:
+            return settling(self._prober.settling)
         sentence = self._bottleneck.explain(statistics, exhausted=self._exhausted)
         if self._prober.probing >= self.settings.flow.workers and not statistics.queue_depth and not statistics.holds:
             return OPENING  # the stage sees workers without work; they have it elsewhere

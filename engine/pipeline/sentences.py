@@ -33,6 +33,19 @@ def stuck(page_clock_s: float) -> str:
     )
 
 
+def settling(documents: int) -> str:
+    """Return what a run says that has nothing left but files that may still be written to.
+
+    Args:
+        documents: How many.
+    """
+    which = "One document was" if documents == 1 else f"{documents:,} documents were"
+    return (
+        f"{which} written to a moment ago, and what is there so far looks damaged: perhaps somebody is still copying. "
+        "It is looked at again until it stands still, so that half a file is not taken for the whole."
+    )
+
+
 def unfinished(counts: Counts) -> str:
     """Return why a run that nobody stopped ended without everything accounted for."""
     if counts.unfinished_sources:

@@ -17,8 +17,8 @@ from engine.models.outcome import Reason
 FRESH_S = 10.0
 """A file that was written to less than so many seconds ago may still be written to."""
 
-MOST_LOOKS = 10
-"""Looks after which a file that never comes to rest (a scanner may append to it all day) is taken as it is."""
+MOST_LOOKS = 64
+"""Looks after which a file that never comes to rest (a scanner may append to it all day) is given up: half an hour."""
 
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 1.0, 30.0
 
@@ -50,26 +50,30 @@ class Settling:
         self._thread = thread
         self._wall_s = wall_s
 
-    async def look(self, location: bytes, found: Probe | Failure, last: Look | None) -> Look | None:
-        """Return what a document's file looks like where it has to be left alone for now; None where it is final.
+    async def look(self, location: bytes, found: Probe | Failure, last: Look | None) -> Look | Probe | Failure:
+        """Return what was found where that is final, or what the file looks like where it has to be left alone.
 
         Args:
-            location: Its absolute path.
+            location: The document's absolute path.
             found: What the probe just made found.
             last: What the file looked like at the probe before, if that was not final either.
         """
         changed = isinstance(found, Failure) and found.reason is Reason.SOURCE_CHANGED
         if not changed and not _may_be_half(found):
-            return None
-        number = 1 if last is None else last.number + 1
-        if number > MOST_LOOKS:
-            return None
+            return found
         loop = asyncio.get_running_loop()
         version = await loop.run_in_executor(self._thread, _version, location)
-        if version is None or (last is not None and last.version == version):
-            return None
+        if version is None:
+            return found
+        moves = last is not None and last.version != version
+        # A copy may carry the date of its original from its first byte on: then only two looks can tell.
         fresh = abs(self._wall_s() - version[1] / 1e9) < FRESH_S
-        return Look(number=number, version=version) if changed or fresh or last is not None else None
+        if not (fresh or moves or (changed and last is None)):
+            return found
+        number = 1 if last is None else last.number + 1
+        if number > MOST_LOOKS:
+            return Failure(reason=Reason.SOURCE_CHANGED)  # half a file must not pass for the whole
+        return Look(number=number, version=version)
 
 
 def _may_be_half(found: Probe | Failure) -> bool:

@@ -402,6 +402,8 @@ async def test_limits_change_while_running_and_each_change_is_recorded(tmp_path:
         while not run.snapshot().stage.holds:
             await asyncio.sleep(0.005)
         run.apply(run.settings.with_flow(workers=3, max_queue=32, hi=16, lo=4))
+        while extractor.running < 3:
+            await asyncio.sleep(0.005)
         for _ in range(1000):
             gate.release()
         summary = await running

@@ -1,6 +1,7 @@
 """Files that somebody is still writing are left alone until they stand still."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from engine.models.document import DocumentRef, Failure, Probe
 from engine.models.outcome import Reason
-from engine.pipeline.settling import MOST_LOOKS, Look, Settling
+from engine.pipeline.settling import FRESH_S, MOST_LOOKS, Look, Settling
 from tests.support.runs import records_of, run_once, small_flow, write_documents
 from tests.support.scripted_extractor import ScriptedExtractor
 
@@ -22,19 +23,27 @@ def probe(*, repaired: bool) -> Probe:
 
 
 async def test_a_damaged_document_is_final_once_its_file_stands_still(tmp_path: Path) -> None:
-    """A fresh file that looks damaged is looked at again; unchanged since, it is what it is."""
+    """A fresh file that looks damaged is looked at until it is neither changing nor fresh, however often that is."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"half")
     written_s = path.stat().st_mtime
+    age_s = 1.0
     with ThreadPoolExecutor(1) as thread:
-        settling = Settling(thread, lambda: written_s + 1)
+        settling = Settling(thread, lambda: written_s + age_s)
         first = await settling.look(os.fsencode(path), CORRUPT, None)
-        assert first is not None
-        assert await settling.look(os.fsencode(path), CORRUPT, first) is None
-        path.write_bytes(b"half and more")
-        second = await settling.look(os.fsencode(path), probe(repaired=True), first)
-        assert second is not None
+        assert isinstance(first, Look)
+        second = await settling.look(os.fsencode(path), CORRUPT, first)  # a pause in the copy
+        assert isinstance(second, Look)
         assert second.delay_s > first.delay_s
+        path.write_bytes(b"half and more")
+        os.utime(path, (written_s - 100, written_s - 100))  # a copy that keeps the date of its original
+        third = await settling.look(os.fsencode(path), probe(repaired=True), second)
+        assert isinstance(third, Look)
+        assert await settling.look(os.fsencode(path), CORRUPT, third) is CORRUPT
+        age_s = FRESH_S + 1
+        path.write_bytes(b"whole")
+        os.utime(path, (written_s, written_s))
+        assert await settling.look(os.fsencode(path), CORRUPT, None) is CORRUPT
 
 
 @pytest.mark.parametrize(
@@ -58,18 +67,19 @@ async def test_only_what_may_be_half_a_file_waits(
     written_s = path.stat().st_mtime
     with ThreadPoolExecutor(1) as thread:
         look = await Settling(thread, lambda: written_s + age_s).look(os.fsencode(path), found, None)
-    assert (look is not None) is waits
+    assert isinstance(look, Look) is waits
+    assert waits or look is found
 
 
-async def test_a_file_that_never_stands_still_is_taken_in_the_end(tmp_path: Path) -> None:
+async def test_a_file_that_never_stands_still_is_given_up_and_never_taken_for_the_whole(tmp_path: Path) -> None:
     """A file that is appended to for ever does not keep the run for ever; neither does one that is gone."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"x")
     with ThreadPoolExecutor(1) as thread:
         settling = Settling(thread, lambda: path.stat().st_mtime)
         last = Look(number=MOST_LOOKS, version=(0, 0))
-        assert await settling.look(os.fsencode(path), CHANGED, last) is None
-        assert await settling.look(os.fsencode(tmp_path / "gone.pdf"), CHANGED, None) is None
+        assert await settling.look(os.fsencode(path), probe(repaired=True), last) == CHANGED
+        assert await settling.look(os.fsencode(tmp_path / "gone.pdf"), CHANGED, None) is CHANGED
 
 
 async def test_a_document_that_is_still_being_copied_is_extracted_whole(tmp_path: Path) -> None:
@@ -82,6 +92,7 @@ async def test_a_document_that_is_still_being_copied_is_extracted_whole(tmp_path
             return None
         with Path(os.fsdecode(document.location)).open("ab") as file:
             file.write(b"y")
+        os.utime(document.location, (time.time() - 60, time.time() - 60 + extractor.probes[1]))
         return CHANGED if extractor.probes[1] == 1 else CORRUPT
 
     extractor._probe = copying

@@ -6,7 +6,9 @@ and gives the same bytes for the same arguments. What a whole sample batch looks
 """
 
 import hashlib
+import os
 import random
+import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -83,8 +85,7 @@ class PdfFile:
             tree_last: Whether the catalog and the page tree stand behind the pages, where truncation loses them.
             password: Encrypt with this password (40-bit RC4); an empty one restricts the file and opens it to all.
         """
-        path.write_bytes(self.to_bytes(tree_last=tree_last, password=password))
-        return path
+        return put(path, self.to_bytes(tree_last=tree_last, password=password))
 
     def to_bytes(self, *, tree_last: bool = False, password: str | None = None) -> bytes:
         """Return the bytes of the file; see `write`."""
@@ -109,6 +110,14 @@ class PdfFile:
         out += b"trailer\n<</Size %d/Root 1 0 R%b>>\n" % (len(offsets) + 1, trailer)
         out += b"startxref\n%d\n%%%%EOF\n" % start
         return bytes(out)
+
+
+def put(path: Path, data: bytes) -> Path:
+    """Write a file that nobody is still writing to: it was last changed an hour ago."""
+    path.write_bytes(data)
+    changed_ns = time.time_ns() - 3_600_000_000_000
+    os.utime(path, ns=(changed_ns, changed_ns))
+    return path
 
 
 def text_pdf(path: Path, pages: int = 3, *, seed: int = 0, words: int = 40, rotate: int = 0) -> Path:
@@ -207,8 +216,7 @@ def truncated_pdf(path: Path, pages: int = 6, *, seed: int = 0, lost: bool = Fal
     """
     whole = _text_file(range(1, pages + 1), seed=seed).to_bytes(tree_last=lost)
     end = whole.rindex(b"1 0 obj\n<</Type/Catalog") if lost else whole.rindex(b"xref\n0 ") + 40
-    path.write_bytes(whole[:end])
-    return path
+    return put(path, whole[:end])
 
 
 def no_pages_pdf(path: Path) -> Path:
@@ -218,8 +226,7 @@ def no_pages_pdf(path: Path) -> Path:
 
 def wreck_pdf(path: Path) -> Path:
     """Write what begins like a PDF and holds nothing that could be repaired, so that it does not even open."""
-    path.write_bytes(b"%PDF-1.7\n" + b"\x00nothing of use\n" * 200)
-    return path
+    return put(path, b"%PDF-1.7\n" + b"\x00nothing of use\n" * 200)
 
 
 def encrypted_pdf(path: Path, pages: int = 2, *, seed: int = 0, password: str = "sesame") -> Path:  # noqa: S107  # a test's
@@ -229,14 +236,12 @@ def encrypted_pdf(path: Path, pages: int = 2, *, seed: int = 0, password: str = 
 
 def not_a_pdf(path: Path) -> Path:
     """Write a page of HTML, which a PDF library may open in good faith."""
-    path.write_bytes(b"<!DOCTYPE html><html><body><h1>404</h1><p>This is no PDF.</p></body></html>\n")
-    return path
+    return put(path, b"<!DOCTYPE html><html><body><h1>404</h1><p>This is no PDF.</p></body></html>\n")
 
 
 def empty_file(path: Path) -> Path:
     """Write a file of no bytes."""
-    path.write_bytes(b"")
-    return path
+    return put(path, b"")
 
 
 def _text_file(pages: Iterable[int], *, seed: int, words: int = 40, rotate: int = 0) -> PdfFile:

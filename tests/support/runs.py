@@ -18,6 +18,7 @@ from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor
 from engine.settings import FlowLimits, Settings
 from engine.source.folder import FolderSource
+from tests.support.pdfs import put
 
 GoldenSet = set[tuple[str, int | None, str, str]]
 """(path of the document, page number or None for the document, outcome, hash of the text)."""
@@ -34,7 +35,7 @@ def write_documents(folder: Path, page_counts: Iterable[int]) -> Path:
     for number, pages in enumerate(page_counts, 1):
         digits = f"{number:06d}"
         content = (digits + "x" * pages)[:pages] if pages >= len(digits) else digits[-pages:] if pages else ""
-        (folder / f"{digits}.pdf").write_text(content)
+        put(folder / f"{digits}.pdf", content.encode())
     return folder
 
 
