@@ -304,11 +304,8 @@ class Settings:
                 disk=DiskReserve(**_known(DiskReserve, data)),
                 retry=RetryLimits(**_known(RetryLimits, data)),
             )
-        except (TypeError, AttributeError) as error:
-            raise SettingsError(
-                "The settings file holds a value of the wrong kind, so that no run can start with it. "
-                "Correct it, or remove the file to go back to the defaults."
-            ) from error
+        except (TypeError, AttributeError, OverflowError) as error:
+            raise SettingsError("It holds a value of the wrong kind.") from error
 
 
 _SECTIONS = {
@@ -322,5 +319,18 @@ _SECTIONS = {
 
 
 def _known(section: type[Any], data: dict[str, Any]) -> dict[str, Any]:
-    names = {item.name for item in fields(section)}
-    return {name: value for name, value in data.get(_SECTIONS[section], {}).items() if name in names}
+    kinds = {item.name: item.type for item in fields(section)}
+    given = {name: value for name, value in data.get(_SECTIONS[section], {}).items() if name in kinds}
+    for name, value in given.items():
+        if not _fits(value, kinds[name]) and not (value is None and section is FlowLimits):
+            raise SettingsError(f"It holds a value of the wrong kind for {_SECTIONS[section]}.{name}.")
+    return given
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a JSON value is of a field's kind: true is no number, and 2.5 no number of workers."""
+    if kind is bool:
+        return True  # the record itself says what is wrong with another one
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.5, kind))

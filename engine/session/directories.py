@@ -5,7 +5,9 @@ Covers settings, the list of recent cases and the default places of case files, 
 """
 
 import json
+import os
 import secrets
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +22,8 @@ from engine.settings import Settings
 
 CASE_SUFFIX = ".sluice"
 RECENT_CASES = 12
+LARGEST_FILE_BYTES = 1024 * 1024
+"""Size above which one of the small files is not read: it cannot be ours, and would fill memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +80,31 @@ def load_settings(directories: Directories) -> Settings:
     """Return the saved settings, or the defaults where none were saved.
 
     Raises:
-        SettingsError: When the file is damaged or holds an impossible combination.
+        SettingsError: When the file is damaged or holds an impossible combination; it says which file, and why.
     """
-    data = _read_json(directories.settings_file, {})
+    path = directories.settings_file
+    try:
+        return _settings_of(_read_json(path))
+    except FileNotFoundError:
+        return Settings()
+    except SettingsError as error:
+        raise _unusable(path, error.user_message) from error
+    except OSError as error:
+        raise _unusable(path, f"The system refuses to read it ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise _unusable(path, "It is damaged.") from error
+
+
+def _settings_of(data: Any) -> Settings:
     if not isinstance(data, dict):
-        raise SettingsError(
-            f"The settings file {directories.settings_file} cannot be read, so that no run can start with it. "
-            "Correct it, or remove it to go back to the defaults."
-        )
+        raise SettingsError("It holds no settings.")
     return Settings.from_json(data)
+
+
+def _unusable(path: Path, why: str) -> SettingsError:
+    return SettingsError(
+        f"The settings file {path} cannot be used. {why} Correct it, or remove it to go back to the defaults."
+    )
 
 
 def save_settings(directories: Directories, settings: Settings) -> None:
@@ -104,16 +124,24 @@ def save_settings(directories: Directories, settings: Settings) -> None:
 
 def recent_cases(directories: Directories) -> tuple[RecentCase, ...]:
     """Return the cases opened before that still exist, the latest first."""
-    data = _read_json(directories.recent_file, [])
-    cases = []
-    for item in data if isinstance(data, list) else []:
-        try:
-            case = RecentCase(path=Path(item["path"]), request_id=item["request_id"], opened_at=item["opened_at"])
-        except (KeyError, TypeError):
-            continue
-        if case.path.exists():
-            cases.append(case)
-    return tuple(cases)
+    try:
+        data = _read_json(directories.recent_file)
+    except (OSError, ValueError, RecursionError, SettingsError):
+        return ()
+    found = map(_recent_case, data if isinstance(data, list) else [])
+    return tuple(case for case in found if case is not None)[:RECENT_CASES]
+
+
+def _recent_case(item: Any) -> RecentCase | None:
+    """Return a case from the list; None where it is gone, out of reach, or nothing that we wrote."""
+    try:
+        path, request_id, opened_at = item["path"], item["request_id"], item["opened_at"]
+        if not all(isinstance(value, str) for value in (path, request_id, opened_at)):
+            return None
+        there = Path(path).exists()
+    except (KeyError, TypeError, ValueError, OSError):
+        return None
+    return RecentCase(path=Path(path), request_id=request_id, opened_at=opened_at) if there else None
 
 
 def remember_case(directories: Directories, info: CaseInfo) -> None:
@@ -146,13 +174,28 @@ def default_case_path(directories: Directories, sources: Sequence[Path]) -> Path
     return path
 
 
-def _read_json(path: Path, default: Any) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return default
-    except (OSError, ValueError):
-        return None
+def _read_json(path: Path) -> Any:
+    """Return what a small file holds.
+
+    Raises:
+        OSError: When it cannot be read.
+        SettingsError: When it is nothing that may be read: a pipe would be waited for, a huge file fill memory.
+        ValueError: When it is not JSON.
+        RecursionError: When it is nested too deeply.
+    """
+    # What a link leads to may be swapped at any time, so that it is opened first and looked at then.
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise SettingsError("It is not an ordinary file.")
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    if len(content) > LARGEST_FILE_BYTES:
+        raise SettingsError("It is larger than any file of settings.")
+    return json.loads(content.decode("utf-8"))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file without waiting for somebody at the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
 
 
 def _write_json(path: Path, data: Any) -> None:

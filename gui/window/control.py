@@ -20,6 +20,7 @@ from engine import (
     EngineError,
     FlowLimits,
     Settings,
+    SettingsError,
     Snapshot,
     load_settings,
     remember_case,
@@ -121,7 +122,7 @@ class CaseControl(QObject):
         async with self._moving:
             await self._close()
             with self._told():
-                settings = await self._settings()
+                settings, trouble = await self._settings_or_defaults()
                 session = await self._engine.open_case(
                     path, request_id=request_id, settings=settings, directories=self._engine.directories
                 )
@@ -130,6 +131,8 @@ class CaseControl(QObject):
                 self.opened.emit(session.info)
                 if session.info.note:
                     self.said.emit(session.info.note, Tone.INFO)
+                if trouble:
+                    self.said.emit(trouble, Tone.WARN)
                 await self._write(remember_case, self._engine.directories, session.info)
                 return True
         return False
@@ -230,7 +233,8 @@ class CaseControl(QObject):
             if limits is None:  # an earlier task has saved them
                 return
             with self._told():
-                settings = replace(await self._settings(), flow=limits)
+                settings, _ = await self._settings_or_defaults()
+                settings = replace(settings, flow=limits)
                 await self._write(save_settings, self._engine.directories, settings)
 
     async def export_audit(self, out: Path, *, shown_as: str) -> None:
@@ -279,8 +283,18 @@ class CaseControl(QObject):
                 ended.set()
             self.changed.emit()
 
-    async def _settings(self) -> Settings:
-        return await asyncio.to_thread(load_settings, self._engine.directories)
+    async def _settings_or_defaults(self) -> tuple[Settings, str]:
+        """Return the saved settings; where they cannot be used, the defaults and a sentence on that.
+
+        A case that is finished needs no settings to be looked at, and a window is where other ones are made.
+        """
+        try:
+            return await asyncio.to_thread(load_settings, self._engine.directories), ""
+        except SettingsError as error:
+            return Settings(), (
+                f"{error.user_message} Until then the default limits hold. The file is left as it is; applying other "
+                "limits in this window replaces it."
+            )
 
     async def _write(self, write: Callable[[Directories, Kept], None], directories: Directories, what: Kept) -> None:
         """Write one of the program's own files, in a thread and one at a time, even where a writer is cancelled."""

@@ -17,6 +17,7 @@ from engine import (
     Directories,
     ExportError,
     RunState,
+    Settings,
     SettingsError,
     SourceError,
     Tally,
@@ -111,6 +112,24 @@ async def test_a_note_of_the_case_is_told_on_opening(tmp_path: Path) -> None:
         desk.opener.prepare = ScriptedSession(info)
         await desk.control.open(tmp_path / "a.sluice")
         assert desk.said == [("Recovered after a crash.", Tone.INFO)]
+
+
+@pytest.mark.parametrize("content", ["{", '{"flow": {"workers": -5}}', "[" * 100_000], ids=["cut", "wrong", "deep"])
+async def test_settings_that_cannot_be_used_do_not_keep_a_case_closed(tmp_path: Path, content: str) -> None:
+    """The case opens with the defaults, which is told; the file stays until other limits are applied."""
+    async with _desk(tmp_path) as desk:
+        desk.directories.settings_file.write_text(content)
+        assert await desk.control.open(tmp_path / "a.sluice")
+        assert desk.session.settings == Settings()
+        [(sentence, tone)] = desk.said
+        assert sentence.startswith(f"The settings file {desk.directories.settings_file} cannot be used.")
+        assert "default limits hold" in sentence
+        assert tone is Tone.WARN
+        assert desk.directories.settings_file.read_text() == content
+        desk.control.apply(replace(Settings().flow, workers=3))
+        await desk.settle()
+        assert load_settings(desk.directories) == Settings(flow=replace(Settings().flow, workers=3))
+        assert len(desk.said) == 1
 
 
 async def test_opening_another_case_stops_and_closes_the_first(tmp_path: Path) -> None:

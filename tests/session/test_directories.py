@@ -1,5 +1,8 @@
 """Small files beside the cases: settings, recent cases, default names."""
 
+import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,8 @@ from engine import (
     remember_case,
     save_settings,
 )
+from engine.session.directories import LARGEST_FILE_BYTES, RECENT_CASES
+from tests.faults.injection import needs_posix
 
 
 def info(path: Path) -> CaseInfo:
@@ -34,13 +39,59 @@ def test_settings_survive_being_saved(tmp_path: Path) -> None:
     assert load_settings(places) == chosen
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"flow": {"workers": "many"}}', '{"flow": 3}', "\xff"])
-def test_a_damaged_settings_file_is_refused_with_a_sentence(tmp_path: Path, content: str) -> None:
-    """A file that cannot be understood never becomes silently the defaults."""
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "damaged"),
+        ("\xff", "damaged"),
+        ("[" * 100_000, "damaged"),
+        ("[]", "holds no settings"),
+        ('{"flow": 3}', "wrong kind"),
+        ('{"flow": {"workers": "many"}}', "wrong kind for flow.workers"),
+        ('{"flow": {"workers": 2.5}}', "wrong kind for flow.workers"),
+        ('{"flow": {"burst": true}}', "wrong kind for flow.burst"),
+        ('{"clocks": {"page_s": null}}', "wrong kind for clocks.page_s"),
+        ('{"clocks": {"page_s": 1%s}}' % ("0" * 400), "wrong kind"),
+        ('{"flow": {"workers": -5}}', "number of workers is -5"),
+        (" " * LARGEST_FILE_BYTES + "{}", "larger"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_a_damaged_settings_file_is_refused_with_a_sentence(tmp_path: Path, content: str, why: str) -> None:
+    """A file that cannot be used never becomes silently the defaults: the sentence says which, why and what to do."""
     places = Directories.below(tmp_path)
     places.settings_file.write_bytes(content.encode("latin-1"))
+    with pytest.raises(SettingsError, match="remove") as refused:
+        load_settings(places)
+    assert str(places.settings_file) in refused.value.user_message
+    assert why in refused.value.user_message
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@needs_posix
+@pytest.mark.parametrize("make", [_pipe, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_only_ordinary_files_are_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """A pipe is not waited for, and a device without an end not read."""
+    places = Directories.below(tmp_path)
+    make(places.settings_file)
+    make(places.recent_file)
     with pytest.raises(SettingsError, match="remove"):
         load_settings(places)
+    assert recent_cases(places) == ()
+
+
+def test_settings_behind_a_link_are_settings(tmp_path: Path) -> None:
+    """Whoever keeps such files elsewhere links to them."""
+    places, elsewhere = Directories.below(tmp_path), tmp_path / "kept.json"
+    elsewhere.write_text('{"clocks": {"page_s": 7}}')
+    try:
+        places.settings_file.symlink_to(elsewhere)
+    except OSError:
+        pytest.skip("no link can be made here")
+    assert load_settings(places).clocks.page_s == 7
 
 
 def test_recent_cases_come_latest_first_and_only_where_they_exist(tmp_path: Path) -> None:
@@ -54,13 +105,33 @@ def test_recent_cases_come_latest_first_and_only_where_they_exist(tmp_path: Path
     assert [case.request_id for case in recent_cases(places)] == ["about second"]
 
 
-def test_a_damaged_list_of_recent_cases_is_no_trouble(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"path": 3}, 7',
+        '{"path": 3}',
+        "[" * 100_000,
+        '[7, null, "x", [], {"path": 3}, {"path": "/", "request_id": {}, "opened_at": "x"}]',
+        json.dumps([{"path": path, "request_id": "r", "opened_at": "x"} for path in ("a\0b", "\ud800", "x" * 9999)]),
+        " " * LARGEST_FILE_BYTES + "[]",
+    ],
+    ids=lambda value: value[:24],
+)
+def test_a_damaged_list_of_recent_cases_is_no_trouble(tmp_path: Path, content: str) -> None:
     """It is only a convenience: nothing is offered, and the next case begins it anew."""
     places = Directories.below(tmp_path)
-    places.recent_file.write_text('[{"path": 3}, 7')
+    places.recent_file.write_text(content)
     assert recent_cases(places) == ()
     remember_case(places, info(tmp_path / "a.sluice"))
     assert len(recent_cases(places)) == 1
+
+
+def test_a_list_that_somebody_made_long_is_offered_in_part(tmp_path: Path) -> None:
+    """No more cases are offered than we would keep."""
+    places = Directories.below(tmp_path)
+    item = {"path": str(tmp_path), "request_id": "r", "opened_at": "2026-01-01"}
+    places.recent_file.write_text(json.dumps([item] * 500))
+    assert len(recent_cases(places)) == RECENT_CASES
 
 
 def test_default_names_are_printable_and_not_taken(tmp_path: Path) -> None:
