@@ -7,14 +7,19 @@ of their own, since a dead share can block for minutes.
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from enum import StrEnum
+
+import psutil
 
 from engine.models.outcome import Reason
 
 LOOK_S = 2.0
 """Time between two looks at a source that is away."""
+
+_REMEMBERED = 64
+"""How many of the documents that were missed in a folder are looked for to tell that it is back."""
 
 Identity = tuple[int, int]
 """Device and inode of a folder: another one under the same path is another medium, or an empty mount point."""
@@ -42,13 +47,18 @@ class SourceWatch:
         self._change = change
         self._thread = thread
         self._known: dict[bytes, Identity | None] = {}
-        self._away: set[bytes] = set()
+        self._away: dict[bytes, set[bytes]] = {}
+        """Folders that are away, and some of the documents that were missed in each."""
         self._alarm = asyncio.Event()
 
     async def begin(self) -> None:
-        """Take note of which folders are there, and of which medium."""
+        """Take note of which folders are there, and of which medium; of media mounted below them, too."""
         loop = asyncio.get_running_loop()
-        self._known = await loop.run_in_executor(self._thread, lambda: {root: _identity(root) for root in self._roots})
+
+        def look() -> dict[bytes, Identity | None]:
+            return {folder: _identity(folder) for folder in (*self._roots, *_mounted_below(self._roots))}
+
+        self._known = await loop.run_in_executor(self._thread, look)
 
     async def blame(self, reason: Reason, location: bytes) -> Blame:
         """Tell whether a document failed because its source is or was away; while it is, the hold stands.
@@ -60,20 +70,20 @@ class SourceWatch:
         if reason not in _MAY_BE_AWAY:
             return Blame.DOCUMENT
         roots = [root for root in self._known if location.startswith(os.path.join(root, b""))]  # noqa: PTH118  # bytes
-        if self._away.intersection(roots):
+        if self._is_away(roots, location):
             return Blame.SOURCE
         loop = asyncio.get_running_loop()
         missing, is_there = await loop.run_in_executor(
             self._thread, lambda: (self._missing(roots), os.path.lexists(location))
         )
         if missing:
-            self._hold(missing)
+            self._hold(missing, location)
         # Others may have found it away in the meantime, and it may be back already: what failed, failed for that.
-        if self._away.intersection(roots):
+        if self._is_away(roots, location):
             return Blame.SOURCE
         if reason is Reason.SOURCE_UNREACHABLE:
             # A share whose folder is still remembered by the system looks as if it were there.
-            self._hold(roots)
+            self._hold(roots, location)
             return Blame.MOMENT
         return Blame.MOMENT if is_there else Blame.DOCUMENT
 
@@ -83,16 +93,46 @@ class SourceWatch:
         while True:
             await self._alarm.wait()
             await asyncio.sleep(LOOK_S)
-            if not await loop.run_in_executor(self._thread, self._missing, tuple(self._away)):
+            away = {folder: frozenset(missed) for folder, missed in self._away.items()}
+            if await loop.run_in_executor(self._thread, self._are_back, away):
                 self._away.clear()
                 self._alarm.clear()
                 self._change(False)
 
-    def _hold(self, roots: Iterable[bytes]) -> None:
-        self._away.update(roots)
+    def _is_away(self, folders: Iterable[bytes], location: bytes) -> bool:
+        """Whether one of these folders is known to be away; the document that was missed is remembered."""
+        away = [folder for folder in folders if folder in self._away]
+        for folder in away:
+            self._miss(folder, location)
+        return bool(away)
+
+    def _hold(self, folders: Iterable[bytes], location: bytes) -> None:
+        for folder in folders:
+            self._away.setdefault(folder, set())
+            self._miss(folder, location)
         if self._away and not self._alarm.is_set():
             self._alarm.set()
             self._change(True)
+
+    def _miss(self, folder: bytes, location: bytes) -> None:
+        if len(self._away[folder]) < _REMEMBERED:
+            self._away[folder].add(location)
+
+    def _are_back(self, away: Mapping[bytes, Iterable[bytes]]) -> bool:
+        """Whether all these folders are there again: the same ones, or others with what was missed in them; blocking.
+
+        A drive that is plugged in again, or a share that is mounted again, need not be the same device for the system.
+        An empty mount point is another folder, too, and nothing of what was missed is in it.
+        """
+        for folder, missed in away.items():
+            found = _identity(folder)
+            if found is None:
+                return False
+            if found != self._known[folder]:
+                if self._known[folder] is not None and not any(map(os.path.lexists, missed)):
+                    return False
+                self._known[folder] = found
+        return True
 
     def _missing(self, roots: Iterable[bytes]) -> list[bytes]:
         """Return those folders that are not there, or are another medium than at the start; blocking."""
@@ -102,6 +142,15 @@ class SourceWatch:
             if found is None or (known is not None and found != known):
                 missing.append(root)
         return missing
+
+
+def _mounted_below(roots: Iterable[bytes]) -> list[bytes]:
+    """Return the folders below these on which something is mounted; blocking."""
+    try:
+        mounts = [os.fsencode(partition.mountpoint) for partition in psutil.disk_partitions(all=True)]
+    except (OSError, RuntimeError):  # where the system does not tell, only the roots are watched
+        return []
+    return [mount for mount in mounts for root in roots if mount.startswith(os.path.join(root, b""))]  # noqa: PTH118  # bytes
 
 
 _MAY_BE_AWAY = frozenset({Reason.SOURCE_UNREACHABLE, Reason.SOURCE_VANISHED})

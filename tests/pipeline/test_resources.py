@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -177,8 +178,9 @@ async def test_a_file_that_never_answers_ends_as_a_dead_letter(tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")
-async def test_an_unplugged_drive_costs_no_document(tmp_path: Path) -> None:
-    """Documents that vanish with their folder wait until it is back, and none becomes a dead letter."""
+@pytest.mark.parametrize("back", ["the same", "another"])
+async def test_an_unplugged_drive_costs_no_document(tmp_path: Path, back: str) -> None:
+    """Documents that vanish with their folder wait until it is back, be it as another device; none is a dead letter."""
     folder = write_documents(tmp_path / "in", [4] * 40)
     extractor = ScriptedExtractor()
 
@@ -196,7 +198,11 @@ async def test_an_unplugged_drive_costs_no_document(tmp_path: Path) -> None:
         running = tasks.create_task(run.execute())
         while not any(hold.cause is HoldCause.UPSTREAM for hold in run.snapshot().stage.holds):
             await asyncio.sleep(0.01)
-        (tmp_path / "unplugged").rename(folder)
+        if back == "another":
+            folder.mkdir()  # an empty mount point, which is not the drive
+            shutil.copytree(tmp_path / "unplugged", folder, dirs_exist_ok=True)
+        else:
+            (tmp_path / "unplugged").rename(folder)
         summary = await running
     assert summary.state is RunState.FINISHED
     assert summary.counts.documents.extracted == 40
