@@ -1,9 +1,10 @@
 """How time is counted for the clocks of workers, so that only time in which a worker could work counts.
 
-Time is added up tick by tick, and one tick never adds more than
-`LONGEST_STEP_S`: when the whole machine was suspended, everything was stopped, or the event loop was blocked, the
-next tick finds a long gap and counts a second of it. A worker that truly hangs is caught that much later; a healthy
-one is never killed for time that nobody had.
+Time is added up tick by tick, and one tick never adds more than `LONGEST_STEP_S`: when the whole machine was
+suspended, everything was stopped, or the event loop was blocked, the next tick finds a long gap and counts next to
+nothing of it. A worker that truly hangs is caught that much later; a healthy one is not killed for time that nobody
+had, however often the machine sleeps during its page. What is counted is time that passes, not time on a processor,
+because a read of a dead disk takes none: on a machine that is busy with other things a page takes longer.
 """
 
 from collections import OrderedDict
@@ -11,7 +12,8 @@ from collections import OrderedDict
 from engine.settings import Clocks
 from engine.work.slot import Mark, Phase
 
-LONGEST_STEP_S = 1.0
+LONGEST_STEP_S = 0.5
+"""Two ticks of the watchdog: one that comes a little late counts in full, and each sleep costs no more than this."""
 
 
 class Watch:

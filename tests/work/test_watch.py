@@ -30,12 +30,31 @@ def test_a_change_in_the_slot_starts_the_page_clock_anew() -> None:
 
 
 def test_a_suspended_machine_costs_a_worker_one_step() -> None:
-    """An hour between two ticks (suspend, everything stopped, a blocked event loop) counts as one second."""
+    """An hour between two ticks (suspend, everything stopped, a blocked event loop) counts as one step."""
     watch = Watch(0.0, PAGE)
     watch.advance(0.25, PAGE)
     watch.advance(3600.0, PAGE)
     assert watch.still_s == pytest.approx(0.25 + LONGEST_STEP_S)
     assert not overdue(watch, PAGE, CLOCKS, watch.total_s)
+
+
+def test_many_short_sleeps_cost_little() -> None:
+    """A page that needs 18 of its 30 seconds outlives a machine that goes to sleep every second of it."""
+    watch, now_s = Watch(0.0, PAGE), 0.0
+    for _ in range(18):
+        for step_s in (0.25, 0.25, 0.25, 0.25, 12.0):
+            now_s += step_s
+            watch.advance(now_s, PAGE)
+    assert watch.still_s == pytest.approx(18 + 18 * LONGEST_STEP_S)
+    assert not overdue(watch, PAGE, CLOCKS, watch.total_s)
+
+
+def test_ticks_that_come_late_count_in_full() -> None:
+    """Where the watchdog manages only every second tick, a worker that hangs is caught on time."""
+    watch = Watch(0.0, PAGE)
+    for tick in range(1, 62):
+        watch.advance(tick / 2, PAGE)
+    assert overdue(watch, PAGE, CLOCKS, watch.total_s)
 
 
 def test_a_clock_that_goes_back_counts_nothing() -> None:
