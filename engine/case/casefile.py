@@ -194,7 +194,8 @@ class CaseFile:
             note = prepare(connection)
             if note:
                 renew_log(path)
-            mark_in_use(connection)
+            mark_in_use(connection, died=lock.died)
+            lock.settle()
             reader = CaseReader(path)
             undo.callback(reader.close)
             writer = CaseWriter(

@@ -164,11 +164,12 @@ class DocumentBook:
     def strike_suspects(self) -> None:
         """Count one strike, with its RETRY record, against whatever was in work for long when the application died.
 
-        What got its terminal record after it was suspected is not struck.
+        What got its terminal record after it was suspected is not struck, and nothing is that was in work in a run of
+        this process: it lives.
         """
         self._journal.flush()
         self._manifest.flush()
-        for place in self._manifest.suspects():
+        for place in self._manifest.convicted():
             doc_id, page = doc_and_page(place)
             document = self._manifest.document(doc_id)
             if document.state in (RowState.PENDING, RowState.OPEN):

@@ -1,7 +1,8 @@
 """The lock that lets one process at a time write to a case, and tells a second one who has it.
 
 A file `NAME.lock` beside the case is locked with the operating system's lock, which ends with the process that holds
-it, however that ends: a crashed owner never blocks. What is written in the file only serves the sentence.
+it, however that ends: a crashed owner never blocks. What is written in the file serves the sentence; and that anything
+is written in it while nobody holds it tells that its owner died, since whoever lets go of it removes or empties it.
 """
 
 import contextlib
@@ -32,6 +33,8 @@ class CaseLock:
     def __init__(self, case: Path) -> None:
         # Beside the file itself, as SQLite's own side files are, or a link to the case would be a second way in.
         self._path = Path(os.path.realpath(case) + ".lock")
+        self.died = False
+        """Whether whoever had the case last never let go of it."""
         self._file: int | None = None
         for _ in range(_ATTEMPTS):
             file = self._open(case)
@@ -53,22 +56,40 @@ class CaseLock:
             os.close(file)
         if self._file is None:
             raise CaseError(f"{shown(case)} could not be locked: its lock file keeps disappearing. Try again.")
-        owner = json.dumps({"host": socket.gethostname(), "pid": os.getpid()}, sort_keys=True) + "\n"
-        os.ftruncate(self._file, 0)
-        os.lseek(self._file, 0, os.SEEK_SET)
-        os.write(self._file, owner.encode())
+        try:
+            self._sign()
+        except OSError as error:  # a full disk
+            self.release()
+            raise _unusable(case, error) from error
+
+    def settle(self) -> None:
+        """Take note that the case holds what follows from its last owner's death: it need not be remembered here."""
+        self.died = False
 
     def release(self) -> None:
-        """Let go of the case; a second call does nothing."""
+        """Let go of the case; a second call does nothing.
+
+        A death that is not settled stays to be seen: the file is left as if this owner had died, too.
+        """
         if self._file is None:
             return
         file, self._file = self._file, None
-        if sys.platform == "win32":  # an open file cannot be removed there; left behind, it does no harm
-            os.close(file)
-            return
-        with contextlib.suppress(OSError):  # a folder that became read-only keeps the file, which does no harm
-            self._path.unlink()
+        if not self.died:
+            with contextlib.suppress(OSError):  # on a disk that fails, its owner counts as dead
+                os.ftruncate(file, 0)
+            if sys.platform != "win32":  # an open file cannot be removed there; left behind empty, it does no harm
+                with contextlib.suppress(OSError):  # a folder that became read-only keeps it, as above
+                    self._path.unlink()
         os.close(file)
+
+    def _sign(self) -> None:
+        """Write whose the lock is, over what its last owner may have left, which is not lost meanwhile."""
+        assert self._file is not None  # noqa: S101  # it was just opened
+        self.died = os.fstat(self._file).st_size > 0
+        owner = json.dumps({"host": socket.gethostname(), "pid": os.getpid()}, sort_keys=True) + "\n"
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, owner.encode())
+        os.ftruncate(self._file, len(owner))
 
     def _open(self, case: Path) -> int:
         try:

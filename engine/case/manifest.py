@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 import apsw
 
+from engine.case import suspects
 from engine.case.schema import place_of
 from engine.case.storage import ContradictionError, Value
 from engine.models.document import FoundFile
@@ -23,7 +24,6 @@ _PAGES_A_READ: Final = 2000
 
 _WAITING_A_READ: Final = 100
 
-_SUSPECTS_A_READ: Final = 500
 
 _COLUMNS: Final = (
     "doc_id, root_id, path, version, size_bytes, mtime_ns, state, outcome, reason, sha256, page_count, pages_done, "
@@ -251,26 +251,22 @@ class Manifest:
 
     def suspect(self, place: int) -> None:
         """Remember that a page or a document is in work for long."""
-        self._connection.execute("INSERT OR IGNORE INTO suspects VALUES (?)", (place,))
+        suspects.suspect(self._connection, place)
 
     def clear(self, place: int) -> None:
         """Forget that a page or a document was in work for long."""
-        self._connection.execute("DELETE FROM suspects WHERE place = ?", (place,))
+        suspects.clear(self._connection, place)
 
-    def suspects(self) -> Iterator[int]:
-        """Yield the places that are suspected and have no terminal record; the journal must have been flushed."""
-        after = -1
-        while found := self._suspects_after(after):
-            yield from found
-            after = found[-1]
+    def convicted(self) -> Iterator[int]:
+        """Yield the places to be struck, since they were in work for long when the application died.
 
-    def _suspects_after(self, after: int) -> list[int]:
-        rows: list[Any] = self._connection.execute(_SUSPECTS, (after, _SUSPECTS_A_READ)).fetchall()
-        return [place for (place,) in rows]
+        The journal must have been flushed.
+        """
+        return suspects.convicted(self._connection)
 
     def forget_suspects(self) -> None:
         """Forget all that was in work for long."""
-        self._connection.execute("DELETE FROM suspects")
+        suspects.forget_all(self._connection)
 
     def trim(self) -> None:
         """Let go of rows in memory where there are many; nobody may hold one."""
@@ -304,10 +300,6 @@ _MARKS: Final = ", ".join("?" * len(_NAMES))
 _UPDATE: Final = f"UPDATE manifest SET {', '.join(f'{name} = ?' for name in _NAMES[_FIXED:])} WHERE doc_id = ?"  # noqa: S608  # our own columns
 _UPDATE_PROGRESS: Final = "UPDATE manifest SET pages_done = ?, pages_dead = ?, last_record = ? WHERE doc_id = ?"
 _WAITING: Final = "SELECT doc_id FROM manifest WHERE state = 'waiting' AND duplicate_of = ?"
-_SUSPECTS: Final = (
-    "SELECT place FROM suspects WHERE place > ? "
-    "AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.place = suspects.place) ORDER BY place LIMIT ?"
-)
 _TERMINAL_PAGES: Final = "SELECT place & 0xFFFFFFFF FROM audit WHERE place BETWEEN ? AND ?"
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import apsw
 
+from engine.case.suspects import judge
 from engine.errors import CaseDamagedError, CaseError, EngineError, NotACaseError, StorageError
 from engine.models.names import display_name
 
@@ -90,13 +91,14 @@ def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
     return connection
 
 
-def mark_in_use(connection: apsw.Connection, *, must_move: bool = False) -> None:
+def mark_in_use(connection: apsw.Connection, *, died: bool | None = None, must_move: bool = False) -> None:
     """Write into the file itself that the case is in use, and leave something in the write-ahead log.
 
     So a case that was not closed has a log that is not empty: where it is missing, somebody has removed it.
 
     Args:
         connection: The writer.
+        died: Whether the application that had the case last died with it; None where that was this process.
         must_move: Whether it is an error that the log cannot be moved into the file for want of room.
 
     Raises:
@@ -104,6 +106,8 @@ def mark_in_use(connection: apsw.Connection, *, must_move: bool = False) -> None
     """
     with transaction(connection):
         connection.execute("UPDATE state SET clean = 0")
+        if died is not None:
+            judge(connection, died=died)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
     except (apsw.FullError, apsw.BusyError):

@@ -34,6 +34,7 @@ from engine.case.storage import (
     transaction,
     writing_errors,
 )
+from engine.case.suspects import forget_unconvicted
 from engine.errors import CaseDamagedError, CaseError, NotACaseError, StorageError
 from engine.models.facts import Fact, Noted, Receipt
 
@@ -259,7 +260,9 @@ class CaseWriter:
             try:
                 # The log is moved first, so that the flag after it needs no room on a full disk.
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
-                self._connection.execute("UPDATE state SET clean = 1")
+                with transaction(self._connection):
+                    forget_unconvicted(self._connection)
+                    self._connection.execute("UPDATE state SET clean = 1")
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             except apsw.Error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,14 @@ def rechained(lines: Sequence[bytes]) -> list[bytes]:
 def slow(doc_id: int, page: int | None) -> WorkSlow:
     """A page or a document has been in work for long."""
     return WorkSlow(doc_id=doc_id, page=page)
+
+
+def killed(case: CaseFile, name: str = "killed.sluice") -> Path:
+    """Return a copy of an open case as it would lie there, had its process been killed now: log and lock included."""
+    copy = case.path.with_name(name)
+    for suffix in ("", "-wal", ".lock"):
+        shutil.copy(f"{case.path}{suffix}", f"{copy}{suffix}")
+    return copy
 
 
 def struck(case: CaseFile) -> dict[tuple[int, int], int]:

@@ -14,7 +14,19 @@ from engine.case.reader import CaseReader
 from engine.case.schema import VERSION
 from engine.case.storage import connect_reader
 from engine.models.facts import Noted
-from tests.case.factory import commit_all, dead, done, first_version, found, probed, records, retried, slow, struck
+from tests.case.factory import (
+    commit_all,
+    dead,
+    done,
+    first_version,
+    found,
+    killed,
+    probed,
+    records,
+    retried,
+    slow,
+    struck,
+)
 
 OPEN = "import sys; from pathlib import Path; from engine.case.casefile import CaseFile; "
 OPEN += "CaseFile.open(Path(sys.argv[1])).close()"
@@ -84,9 +96,11 @@ def test_a_case_of_the_first_version_opens_and_goes_on(old: Path) -> None:
         with case.reader() as reader:
             assert (reader.counts(), list(reader.audit_lines()), reader.page_text(1, 1)) == before
         assert struck(case) == {(1, 3): 1}
-        commit_all(case, slow(1, 3), Noted(event="RUN_STARTED"))
-        assert struck(case) == {(1, 3): 2}
-        assert records(case)[-1]["event"] == "RETRY"
+        commit_all(case, slow(1, 3))
+        with CaseFile.open(killed(case)) as after:
+            commit_all(after, Noted(event="RUN_STARTED"))
+            assert struck(after) == {(1, 3): 2}
+            assert records(after)[-1]["event"] == "RETRY"
     assert _version(old) == VERSION
 
 

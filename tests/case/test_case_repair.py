@@ -34,6 +34,7 @@ from tests.case.factory import (
     extracted,
     failed,
     found,
+    killed,
     outcomes,
     probed,
     records,
@@ -360,6 +361,11 @@ def test_what_the_log_says_is_worked_out_anew(path: Path, tmp_path: Path) -> Non
             retried(3, 2),
             slow(3, 2),
             slow(4, None),
+        )
+        path = killed(case)
+    with CaseFile.open(path) as case:
+        commit_all(
+            case,
             Noted(event="RUN_STARTED"),
             failed(4),
             done(1, extracted(3, "")),
