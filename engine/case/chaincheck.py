@@ -209,7 +209,7 @@ class ChainCheck:
     def _take_record(self, fields: dict[str, Any]) -> None:
         missing = missing_fields(fields)
         if missing:
-            self.problem("the record lacks a field, or has one of another kind", ", ".join(missing))
+            self.problem("the record lacks a field, or has one that cannot be", ", ".join(missing))
             # As much of the chain as can be judged goes on being judged.
             self._check_link(_encoded(fields.get("prev")), fields.get("seq"), self._run)
             return

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.case.recordform import is_timestamp
+from engine.models.outcome import Method
 
 _EVENT: Final = b'"event":"EXTRACTED"'
 _BETWEEN: Final = b',"seq":'
@@ -93,7 +94,7 @@ class PageLines:
             "dur_ms": number,
             "event": b'"EXTRACTED"',
             "key": hash_,
-            "method": b'"[a-z]{1,20}"',
+            "method": b'"(?:' + "|".join(Method).encode() + b')"',
             "mono_ms": number,
             "page": b"(" + number + b")",
             "prev": hash_,

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from engine.models.outcome import FailureClass, Method, Outcome, Reason, SkipReason
+
 PAGE_EVENTS: Final = ("EXTRACTED", "DEAD_LETTER", "DUPLICATE")
 """Events that are the terminal record of a page."""
 
@@ -45,6 +47,15 @@ _FIELDS: Final[dict[str, dict[str, type]]] = {
     "CHECKPOINT": {"count": int, "head": str},
 }
 _WANTED: Final = {event: {**_COMMON, **fields} for event, fields in _FIELDS.items()}
+_FAILURE: Final[dict[str, frozenset[str]]] = {"reason": frozenset(Reason), "failure_class": frozenset(FailureClass)}
+_WORDS: Final[dict[str, dict[str, frozenset[str]]]] = {
+    "EXTRACTED": {"method": frozenset(Method)},
+    "DEAD_LETTER": {"method": frozenset(Method), **_FAILURE},
+    "DOCUMENT": {"outcome": frozenset(Outcome)},
+    "SKIPPED": {"reason": frozenset(SkipReason)},
+    "RETRY": _FAILURE,
+}
+"""Fields whose words come from a closed list."""
 DOCUMENT_EVENTS: Final = frozenset(_FIELDS) - {"CHECKPOINT"}
 """Events of one document or page."""
 
@@ -80,11 +91,15 @@ def parse(line: bytes) -> tuple[dict[str, Any], Sequence[str]]:
 
 
 def missing_fields(fields: dict[str, Any]) -> list[str]:
-    """Return the names of the fields that a record of its event lacks, or has with another kind of value."""
+    """Return the names of the fields that a record of its event lacks, or has with a value that cannot be."""
     event = fields.get("event")
     if not isinstance(event, str):
         return ["event"]
-    return [name for name, kind in _WANTED.get(event, _COMMON).items() if type(fields.get(name)) is not kind]
+    wrong = [name for name, kind in _WANTED.get(event, _COMMON).items() if type(fields.get(name)) is not kind]
+    wrong += [name for name, words in _WORDS.get(event, {}).items() if name not in wrong and fields[name] not in words]
+    if wrong or "failure_class" not in _WORDS.get(event, {}):
+        return wrong
+    return [] if Reason(fields["reason"]).failure_class == fields["failure_class"] else ["failure_class"]
 
 
 def is_timestamp(text: str) -> bool:

@@ -76,6 +76,32 @@ def test_a_sound_log_verifies_and_adds_up(lines: Lines, case: CaseFile, tmp_path
     assert NO_CHECKPOINT in report.notes
 
 
+@pytest.mark.parametrize(
+    ("event", "field", "word"),
+    [
+        ("DEAD_LETTER", "reason", "made_up"),
+        ("DEAD_LETTER", "failure_class", "nonsense"),
+        ("DEAD_LETTER", "failure_class", "transient"),  # its reason is a structural one
+        ("EXTRACTED", "method", "magic"),
+        ("DOCUMENT", "outcome", "LOST"),
+        ("SKIPPED", "reason", "made_up"),
+        ("RETRY", "reason", "made_up"),
+    ],
+)
+def test_a_word_outside_its_closed_list_is_a_problem(
+    lines: Lines, tmp_path: Path, event: str, field: str, word: str
+) -> None:
+    """A log whose chain was made anew around a word that no record can have does not verify."""
+    index = next(number for number, line in enumerate(lines) if number and json.loads(line)["event"] == event)
+    record = json.loads(lines[index])
+    changed = [*lines]
+    changed[index] = json.dumps(
+        record | {field: word}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
+    report = _verified(tmp_path, rechained(changed))
+    assert any("has one that cannot be" in problem and field in problem for problem in report.problems), report.problems
+
+
 def test_every_record_but_the_quick_ones_was_in_it(lines: Lines) -> None:
     """The log of these tests holds every event, so that none is left unjudged."""
     events = {json.loads(line)["event"] for line in lines[1:]}
@@ -135,7 +161,7 @@ def _swap(lines: Lines) -> Lines:
         (lambda lines: [*lines[:5], b"\xff\xfe", *lines[6:]], "no JSON object"),
         (lambda lines: [*lines[:5], b"", *lines[5:]], "no JSON object"),
         (lambda lines: rechained([*lines[:5], b'{"event":"X"}', *lines[5:]]), "lacks a field"),
-        (lambda lines: [*lines, b"{}"], "another kind (event)"),
+        (lambda lines: [*lines, b"{}"], "that cannot be (event)"),
         (lambda lines: [*lines, b'{"event":"\\ud800"}'], "no JSON object"),
         (lambda lines: [*lines, b'{"a":' + b"9" * 5000 + b"}"], "no JSON object"),
     ],
