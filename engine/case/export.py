@@ -15,6 +15,7 @@ from engine.case.audit import digest
 from engine.case.parts import new_part
 from engine.case.reader import CaseReader
 from engine.case.storage import REPAIR, shown, sync_folder
+from engine.case.targets import check_target
 from engine.case.verify import verify_file
 from engine.errors import CaseDamagedError, ExportError
 from engine.models.run import ExportReport, VerifyReport
@@ -27,7 +28,7 @@ def export_audit(reader: CaseReader, out: Path) -> tuple[int, str]:
 
     Args:
         reader: The case.
-        out: The file to write; one that is there is replaced.
+        out: The file to write; an ordinary file that is there is replaced, unless it is a document of the case.
 
     Returns:
         The number of records, and the SHA-256 of the last line.
@@ -44,7 +45,7 @@ def export_verified(reader: CaseReader, out: Path, *, as_it_is: bool = False) ->
 
     Args:
         reader: The case.
-        out: The file to write; one that is there is replaced.
+        out: The file to write; an ordinary file that is there is replaced, unless it is a document of the case.
         as_it_is: Whether a log that does not verify is written all the same; the report then says so.
 
     Raises:
@@ -74,9 +75,7 @@ def _does_not_verify(case: Path, report: VerifyReport) -> CaseDamagedError:
 
 def _export(reader: CaseReader, out: Path, check: Callable[[Path], object]) -> tuple[int, str]:
     counts = reader.counts()
-    if _is_part_of_case(out, reader.path):
-        raise ExportError(f"{shown(out)} is the case itself. Choose another name for the export.")
-    with _new_file(out, check) as file:
+    with _new_file(out, reader, check) as file:
         records, last = 0, reader.identity.line
         file.write(last + b"\n")
         lines = reader.audit_lines(last=counts.audit_records)
@@ -95,22 +94,18 @@ def _export(reader: CaseReader, out: Path, check: Callable[[Path], object]) -> t
     return records, head
 
 
-def _is_part_of_case(out: Path, case: Path) -> bool:
-    itself = os.path.realpath(case)
-    own = {itself + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
-    return os.path.realpath(out) in own
-
-
 @contextmanager
-def _new_file(out: Path, check: Callable[[Path], object]) -> Iterator[BinaryIO]:
+def _new_file(out: Path, reader: CaseReader, check: Callable[[Path], object]) -> Iterator[BinaryIO]:
     """Give a file beside `out` that takes its name when the block ends without error, and is removed otherwise.
 
     Args:
-        out: The name that it takes.
+        out: The name that it takes; nothing is written where it must not take that.
+        reader: The case.
         check: Called with the complete file before it takes that name; what it raises keeps it from doing so.
     """
-    temporary = new_part(out.parent)
     try:
+        check_target(out, reader)
+        temporary = new_part(out.parent)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
             with os.fdopen(handle, "wb", buffering=1 << 20) as file:

@@ -109,6 +109,17 @@ class CaseReader:
             note=note,
         )
 
+    def root_paths(self) -> Sequence[tuple[int, bytes]]:
+        """Return the source roots, as they were named, with their numbers."""
+        return self._rows("SELECT root_id, path FROM roots ORDER BY root_id")
+
+    def has_document(self, root_id: int, path: bytes) -> bool:
+        """Whether a file below a source root was ever found as a document, and not only left out."""
+        rows = self._rows(
+            "SELECT 1 FROM manifest WHERE root_id = ? AND path = ? AND state != 'skipped' LIMIT 1", (root_id, path)
+        )
+        return bool(rows)
+
     def document_rows(self, first: int, limit: int) -> Sequence[DocumentRow]:
         """Return rows of the manifest by number, from number `first` on."""
         rows = self._rows(

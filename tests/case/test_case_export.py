@@ -1,8 +1,10 @@
 """Export of the audit log: byte for byte, whole or not at all."""
 
+import contextlib
 import hashlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +13,12 @@ import pytest
 
 from engine.case.casefile import CaseFile
 from engine.case.export import export_audit
+from engine.case.reader import CaseReader
+from engine.case.texts import export_text
 from engine.errors import CaseDamagedError, ExportError
-from engine.models.facts import Noted
-from tests.case.factory import commit_all, done, found, probed, without_guard
+from engine.models.facts import FilesFound, Noted
+from engine.models.outcome import SkipReason
+from tests.case.factory import commit_all, done, file, found, probed, without_guard
 from tests.case.test_case_opening import GUARDS
 
 
@@ -96,6 +101,93 @@ def test_the_case_is_never_overwritten_by_its_export(filled: CaseFile, suffix: s
     with filled.reader() as reader, pytest.raises(ExportError, match="the case itself"):
         export_audit(reader, target)
     filled.commit([Noted(event="HELD")])
+
+
+def _write_source(case: CaseFile, root: Path) -> Path:
+    root.mkdir()
+    source = root / "sub" / "a.pdf"
+    source.parent.mkdir()
+    source.write_text("a document")
+    (root / "notes.txt").write_text("no document")
+    left_out = file("notes.txt", root=os.fsencode(root), skip=SkipReason.NOT_SELECTED)
+    commit_all(case, found("sub/a.pdf", root=os.fsencode(root)), FilesFound(files=(left_out,)))
+    return source
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs symbolic links")
+def test_a_document_of_the_case_is_not_replaced(filled: CaseFile, tmp_path: Path) -> None:
+    """The audit log never takes the place of what was extracted, by whatever way; a file that is none is replaced."""
+    source = _write_source(filled, tmp_path / "in")
+    (tmp_path / "way").symlink_to(tmp_path / "in")
+    before = sorted(source.parent.iterdir())
+    with filled.reader() as reader:
+        for target in (source, source.parent / ".." / "sub" / "a.pdf", tmp_path / "way" / "sub" / "a.pdf"):
+            with pytest.raises(ExportError, match="is a document of this case"):
+                export_audit(reader, target)
+        assert source.read_text() == "a document"
+        assert sorted(source.parent.iterdir()) == before
+        export_audit(reader, tmp_path / "in" / "notes.txt")
+        export_audit(reader, source.with_name("a.jsonl"))
+
+
+def test_where_the_documents_cannot_be_told_only_a_new_name_will_do(filled: CaseFile, tmp_path: Path) -> None:
+    """The log of a damaged case can be taken out, and replaces nothing, since anything could be its document."""
+    filled.close()
+    without_guard(filled.path, lambda connection: connection.execute("DROP TABLE roots"))
+    there = tmp_path / "there"
+    there.write_text("precious")
+    with CaseReader(filled.path) as reader:
+        with pytest.raises(ExportError, match="the case is damaged"):
+            export_audit(reader, there)
+        export_audit(reader, tmp_path / "new.jsonl")
+    assert there.read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes and symbolic links")
+@pytest.mark.parametrize("kind", ["link", "dangling link", "named pipe", "socket", "folder", "."])
+def test_only_an_ordinary_file_is_replaced(
+    filled: CaseFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Whatever else stands under the name is left as it is, what it points to too, and nothing is written."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    target, other = Path("." if kind == "." else "t"), tmp_path / "other"
+    other.write_text("precious")
+    with contextlib.ExitStack() as stack:
+        match kind:
+            case "link":
+                target.symlink_to(other)
+            case "dangling link":
+                target.symlink_to(tmp_path / "nothing")
+            case "named pipe":
+                os.mkfifo(target)
+            case "socket":
+                stack.enter_context(socket.socket(socket.AF_UNIX)).bind("t")
+            case "folder":
+                target.mkdir()
+        before = [(item.name, item.lstat()) for item in place.iterdir()]
+        with filled.reader() as reader, pytest.raises(ExportError, match="could not be written: a"):
+            export_audit(reader, target)
+        assert [(item.name, item.lstat()) for item in place.iterdir()] == before
+    assert other.read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes and symbolic links")
+@pytest.mark.parametrize("kind", ["link", "named pipe"])
+def test_texts_go_into_a_folder_and_through_nothing_else(filled: CaseFile, tmp_path: Path, kind: str) -> None:
+    """A link to an empty folder, or a named pipe, is no place for the texts: it stays as it is."""
+    target, empty = tmp_path / "t", tmp_path / "empty"
+    empty.mkdir()
+    if kind == "link":
+        target.symlink_to(empty)
+    else:
+        os.mkfifo(target)
+    before = (target.lstat().st_ino, sorted(tmp_path.iterdir()))
+    with filled.reader() as reader, pytest.raises(ExportError):
+        export_text(reader, target)
+    assert (target.lstat().st_ino, sorted(tmp_path.iterdir())) == before
+    assert not list(empty.iterdir())
 
 
 def test_a_log_that_is_not_complete_is_not_exported(filled: CaseFile, tmp_path: Path) -> None:
