@@ -33,6 +33,7 @@ from engine.case.storage import (
     not_a_case,
     opening_errors,
     renew_log,
+    require_unicode,
     roll_back,
     shown,
     sync_folder,
@@ -72,8 +73,9 @@ class CaseFile:
 
         Raises:
             NotACaseError: When something else is there.
-            CaseError: When something is there and cannot be read.
+            CaseError: When something is there and cannot be read, or its name cannot be that of a case.
         """
+        require_unicode(path)
         try:
             with path.open("rb") as file:
                 beginning = file.read(len(SQLITE_MAGIC))

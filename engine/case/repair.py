@@ -28,7 +28,7 @@ from engine.case.rawrows import RawRows
 from engine.case.reader import CaseReader
 from engine.case.rebuild import kept_records, rebuild
 from engine.case.salvage import Salvage
-from engine.case.storage import shown, sync_folder
+from engine.case.storage import require_unicode, shown, sync_folder
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
 from engine.models.facts import Noted
 from engine.models.run import Counts
@@ -74,6 +74,8 @@ def repair(
         raise CaseError(f"There is no case at {shown(damaged)}. Check the name.")
     if os.path.lexists(out):
         raise CaseError(f"There is something at {shown(out)} already. Choose another name for the repaired case.")
+    for path in (damaged, out):
+        require_unicode(path)
     require_local_disk(out)
     try:
         with _kept_from_others(damaged), _parts(out) as (part, scratch), RawRows(damaged) as raw:

@@ -59,6 +59,21 @@ def shown(path: Path) -> str:
         return ascii(str(path))
 
 
+def require_unicode(path: Path) -> None:
+    """Refuse a path that SQLite could not be given: it takes names as Unicode text only.
+
+    Raises:
+        CaseError: When its name, or that of a folder above it, is none.
+    """
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise CaseError(
+            f"{shown(path.absolute())} cannot be a case: its name, and those of the folders that it lies in, must be "
+            "Unicode text (UTF-8). Nothing was done. Choose another name or place, or rename what is there."
+        ) from error
+
+
 def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
     """Open the one connection that writes.
 

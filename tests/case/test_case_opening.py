@@ -13,6 +13,7 @@ import pytest
 
 from engine.case.casefile import RECOVERED, CaseFile
 from engine.case.disks import network_type
+from engine.case.repair import repair
 from engine.case.schema import VERSION
 from engine.errors import (
     CaseDamagedError,
@@ -133,6 +134,33 @@ def test_a_lock_file_that_is_a_link_is_not_followed(path: Path) -> None:
     with pytest.raises(CaseError, match="no lock file"):
         CaseFile.open(path)
     assert other.read_text() == "content"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no Unicode text are a thing of Linux")
+@pytest.mark.parametrize("name", [b"\xff\xfe.sluice", b"f\xfclder/case.sluice"])
+def test_a_name_that_is_no_text_cannot_be_that_of_a_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
+) -> None:
+    """SQLite takes names as Unicode text: said in a sentence for whatever is done, and nothing is made."""
+    path = tmp_path / os.fsdecode(name)
+    path.parent.mkdir(exist_ok=True)
+    monkeypatch.chdir(path.parent)
+    other = tmp_path / "other.sluice"
+    _fill(other)
+    before = sorted(tmp_path.rglob("*"))
+    for place in (path, Path(path.name)):
+        with pytest.raises(CaseError, match="must be Unicode text"):
+            CaseFile.create(place, request_id="R")
+        with pytest.raises(CaseError, match="must be Unicode text"):
+            repair(other, place)
+    assert sorted(tmp_path.rglob("*")) == before
+    path.touch()
+    for read_only in (False, True):
+        with pytest.raises(CaseError, match="must be Unicode text"):
+            CaseFile.open(path, read_only=read_only)
+    with pytest.raises(CaseError, match="must be Unicode text"):
+        repair(path, tmp_path / "new.sluice")
+    assert path.stat().st_size == 0
 
 
 def test_a_newer_case_can_only_be_read(path: Path) -> None:
