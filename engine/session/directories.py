@@ -168,7 +168,7 @@ def default_case_path(directories: Directories, sources: Sequence[Path]) -> Path
     """Return a place for a new case file that is not taken yet."""
     stem = default_request_id(sources)
     path, number = directories.cases / f"{stem}{CASE_SUFFIX}", 2
-    while path.exists():
+    while os.path.exists(path):  # noqa: PTH110  # where the system refuses to look, making the case says why
         path = directories.cases / f"{stem}-{number}{CASE_SUFFIX}"
         number += 1
     return path

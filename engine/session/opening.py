@@ -96,8 +96,8 @@ def _open(path: Path, request_id: str | None, directories: Directories, read_onl
     if CaseFile.is_new(path):
         if not request_id:
             raise SettingsError(
-                f"There is no case at {path} yet, and a new one needs a request id. Give one, or choose a case that "
-                "exists."
+                f"There is no case at {path}: it was moved or deleted, or has not been made. Choose a case that "
+                "exists; to make a new one, give its request id."
             )
         return CaseFile.create(path, request_id=request_id, ledger=ledger)
     try:

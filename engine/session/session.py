@@ -321,7 +321,9 @@ class Session:
                 "again."
             )
         left = (Path(os.fsdecode(path)) for path in self._info.unfinished_sources)
-        wanted = tuple(dict.fromkeys([*given, *(path for path in left if path.exists())]))
+        # Unlike `Path.exists`, this is false, and no error, for a share that has died or lies behind a closed folder.
+        there = (path for path in left if os.path.exists(path))  # noqa: PTH110  # see above
+        wanted = tuple(dict.fromkeys([*given, *there]))
         return wanted, tuple(os.fsencode(_folder_of(path)) for path in wanted)
 
     async def _note(self, fact: Noted) -> None:

@@ -3,6 +3,7 @@
 Covers the dialog over given sources. Opening the case and running it is the business of `gui.window`.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +49,17 @@ class Place:
 
 
 def look_at(path: Path) -> Place:
-    """Return what stands at a path. It asks the file system: call it on a thread, never on the event loop."""
+    """Return what stands at a path. It asks the file system: call it on a thread, never on the event loop.
+
+    Where the system refuses to look, nothing seems to be there: making the case then says what is wrong.
+    """
     free = path
     number = 2
-    while free.exists():
+    while os.path.exists(free):  # noqa: PTH110  # unlike `Path.exists`, no error where the system refuses to look
         free = path.with_name(f"{path.stem} {number}{path.suffix}")
         number += 1
-    return Place(path=path, exists=free != path, is_folder=path.is_dir(), free=free)
+    is_folder = os.path.isdir(path)  # noqa: PTH112  # as above
+    return Place(path=path, exists=free != path, is_folder=is_folder, free=free)
 
 
 class StartDialog(QDialog):

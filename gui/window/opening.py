@@ -41,6 +41,11 @@ def local_paths(urls: Iterable[QUrl]) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def _missing(paths: Iterable[Path]) -> list[Path]:
+    """Return those that are not there, or that the system refuses to look at; blocking."""
+    return [path for path in paths if not os.path.exists(path)]  # noqa: PTH110  # `Path.exists` raises where refused
+
+
 class Opening(QObject):
     """Everything that ends with a case being open.
 
@@ -143,10 +148,12 @@ class Opening(QObject):
 
     async def _begin(self, sources: tuple[Path, ...], *, ask: bool) -> None:
         # Before a case is made for it: a case about a mistyped folder would only be in the way.
-        missing = await asyncio.to_thread(lambda: [path for path in sources if not path.exists()])
+        missing = await asyncio.to_thread(_missing, sources)
         if missing:
             self._control.said.emit(
-                f"There is no folder or file {shown_path(missing[0])}. Nothing was started; check the name.", Tone.BAD
+                f"There is no folder or file {shown_path(missing[0])}, or it cannot be reached. Nothing was started; "
+                "check the name, and whether you may open it.",
+                Tone.BAD,
             )
             return
         session = self._control.session

@@ -96,6 +96,16 @@ async def test_a_source_that_is_not_there_makes_no_case(tmp_path: Path) -> None:
         assert "nowhere" in desk.said[0]
 
 
+@pytest.mark.parametrize("ask", [True, False])
+async def test_a_source_that_cannot_be_looked_at_is_told(tmp_path: Path, ask: bool) -> None:  # noqa: FBT001  # a case
+    """A path that the system refuses (here for its length) is a sentence and no fault of the program."""
+    async with _desk(tmp_path) as desk:
+        desk.opening.take([tmp_path, tmp_path / ("x" * 300)], ask=ask)
+        await desk.settle()
+        assert desk.opener.opened == []
+        assert "cannot be reached" in desk.said[0]
+
+
 async def test_a_question_that_is_put_away_starts_nothing(tmp_path: Path) -> None:
     """Cancel leaves everything as it was, and the next drop asks again."""
     async with _desk(tmp_path) as desk:

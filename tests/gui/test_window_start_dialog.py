@@ -33,6 +33,12 @@ def test_the_proposals_can_be_taken_as_they_are(dialog: StartDialog, tmp_path: P
     assert dialog.choice.case_path == tmp_path / "one.sluice"
 
 
+def test_a_place_that_cannot_be_looked_at_seems_free(dialog: StartDialog, tmp_path: Path) -> None:
+    """A path that the system refuses (here for its length) can be answered for: making the case says what is wrong."""
+    dialog.case_path.setText(str(tmp_path / ("x" * 300)))
+    assert dialog.start_button.isEnabled()
+
+
 def test_an_existing_case_is_gone_on_with_or_avoided(dialog: StartDialog, tmp_path: Path) -> None:
     """An existing file changes the offer: go on with it under its own id, or take another name."""
     (tmp_path / "old.sluice").touch()

@@ -134,6 +134,12 @@ def test_a_list_that_somebody_made_long_is_offered_in_part(tmp_path: Path) -> No
     assert len(recent_cases(places)) == RECENT_CASES
 
 
+def test_a_place_is_offered_where_nobody_may_look(tmp_path: Path) -> None:
+    """A folder for cases that the system refuses is no error yet: making the case there says what is wrong."""
+    places = Directories.below(tmp_path / ("x" * 300))
+    assert default_case_path(places, [Path("/x/records")]).parent == places.cases
+
+
 def test_default_names_are_printable_and_not_taken(tmp_path: Path) -> None:
     """A hostile folder name gives a harmless request id, and a second case another file."""
     places = Directories.below(tmp_path)

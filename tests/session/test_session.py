@@ -24,6 +24,8 @@ from engine import (
     Tally,
     open_case,
 )
+from engine.case.casefile import CaseFile
+from engine.models.facts import Noted
 from tests.support import pdfs
 from tests.support.runs import golden_set, records_of
 
@@ -90,6 +92,31 @@ async def test_a_folder_becomes_text_and_evidence(tmp_path: Path) -> None:
     assert not psutil.Process().children(recursive=True)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
     assert [r["event"] for r in records_of(case)][-2:] == ["EXPORTED", "EXPORTED"]
+
+
+async def test_a_source_that_cannot_be_looked_at_is_left_for_another_run(tmp_path: Path) -> None:
+    """A source of an earlier run that the system refuses does not keep the rest of the case from being done."""
+    folder, case = tmp_path / "in", tmp_path / "case.sluice"
+    pdfs.batch(folder, documents=2, pages_each=2)
+    refused = tmp_path / ("x" * 300)  # for its length, which stands for a share that has died
+    with CaseFile.create(case, request_id="r") as begun:
+        begun.commit([Noted(event="SOURCES", sources=(os.fsencode(refused), os.fsencode(folder)))])
+    session = await open_case(case, settings=quick(), directories=directories(tmp_path))
+    try:
+        summary = await session.run()
+        assert summary.state is RunState.INCOMPLETE
+        assert summary.counts.documents.terminal == 2
+        assert session.info.unfinished_sources == (os.fsencode(refused),)
+    finally:
+        await session.close()
+
+
+async def test_a_recent_case_that_is_gone_is_told(tmp_path: Path) -> None:
+    """Opening a case that was moved or deleted makes no new one, and says so."""
+    case = tmp_path / "case.sluice"
+    with pytest.raises(SettingsError, match="moved or deleted"):
+        await open_case(case, settings=quick(), directories=directories(tmp_path))
+    assert not case.exists()
 
 
 async def test_a_second_run_goes_on_where_the_first_was_stopped(tmp_path: Path) -> None:
