@@ -79,6 +79,8 @@ class RawRows:
             self._latest: dict[int, int] = {}
             self.frames = 0
             """Pages in the write-ahead log that belong to its present round."""
+            self.is_log_whole = True
+            """Whether SQLite reads all of that round, so that nothing in it is lost to it."""
             log = Path(os.path.realpath(path) + "-wal")
             if log.exists():
                 self._log = log.open("rb")
@@ -178,18 +180,22 @@ class RawRows:
         may be whole.
         """
         header = log.read(_LOG_HEADER.size)
+        if not header:
+            return
+        self.is_log_whole = False
         if len(header) != _LOG_HEADER.size:
             return
-        magic, _, page_bytes, _, *salts, _, _ = _LOG_HEADER.unpack(header)
+        magic, _, page_bytes, _, *salts, first, second = _LOG_HEADER.unpack(header)
         order = _LOG_MAGIC.get(magic)
         if order is None or page_bytes != PAGE_BYTES:
             return
         sums = _checksum(header[:24], order, (0, 0))
+        is_header_sound = sums == (first, second)
         is_sound, uncommitted = True, dict[int, int]()
         while len(frame := log.read(_FRAME_BYTES)) == _FRAME_BYTES:
             number, committed, *salt, first, second = _FRAME_HEADER.unpack_from(frame)
             if salt != salts:
-                return
+                break
             if is_sound:
                 sums = _checksum(frame[_FRAME_HEADER.size :], order, _checksum(frame[:8], order, sums))
                 is_sound = sums == (first, second)
@@ -199,6 +205,12 @@ class RawRows:
                     self._latest.update(uncommitted)
                     uncommitted.clear()
             self.frames += 1
+        # What follows is of an earlier round, unless the frame that seemed to end this one was damaged.
+        is_whole = is_header_sound and is_sound and not uncommitted
+        while is_whole and len(frame) == _FRAME_BYTES:
+            frame = log.read(_FRAME_BYTES)
+            is_whole = not frame or list(_FRAME_HEADER.unpack_from(frame.ljust(_FRAME_BYTES))[2:4]) != salts
+        self.is_log_whole = is_whole and not frame
 
 
 def _checksum(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:

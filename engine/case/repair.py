@@ -10,7 +10,7 @@ How the damaged file is read is the business of `rawrows` and `salvage`; what is
 
 import contextlib
 import os
-import secrets
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,12 @@ from engine.case.disks import require_local_disk
 from engine.case.journal import Checkpoint
 from engine.case.lock import CaseLock
 from engine.case.lostfiles import LostFiles
+from engine.case.parts import new_part
 from engine.case.rawrows import RawRows
 from engine.case.reader import CaseReader
 from engine.case.rebuild import kept_records, rebuild
 from engine.case.salvage import Salvage
+from engine.case.soundness import is_sound
 from engine.case.storage import require_unicode, shown, sync_folder
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
 from engine.models.facts import Noted
@@ -65,7 +67,7 @@ def repair(
         ignore_checkpoint: Whether a log that contradicts the last checkpoint is repaired all the same.
 
     Raises:
-        CaseError: When the damaged case cannot be read, or the new one cannot be written there.
+        CaseError: When nothing is wrong with the case, it cannot be read, or the new one cannot be written there.
         CaseInUseError: When another process has the damaged case open.
         CaseDamagedError: When nothing can be made of it, or its log contradicts the last checkpoint.
         StorageError: When the new case's checkpoint could not be kept; then there is no new case.
@@ -79,6 +81,11 @@ def repair(
     require_local_disk(out)
     try:
         with _kept_from_others(damaged), _parts(out) as (part, scratch), RawRows(damaged) as raw:
+            if raw.is_log_whole and is_sound(damaged, ledger):
+                raise CaseError(
+                    f"Nothing is wrong with {shown(damaged)}: file, audit log, counters and texts were checked from "
+                    "the first to the last. Nothing was done. Go on with it as it is."
+                )
             report = _Repair(damaged, raw, ledger).into(part, scratch, compare=not ignore_checkpoint)
             part.rename(out)
             sync_folder(out.absolute().parent)
@@ -190,17 +197,17 @@ def _kept_from_others(damaged: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _parts(out: Path) -> Iterator[tuple[Path, apsw.Connection]]:
-    """Give a name beside `out` for the new case, and a scratch database; what is left of both is removed afterwards."""
-    beginning = f".sluicegate-{secrets.token_hex(8)}"
-    part, notes = out.with_name(f"{beginning}.part"), out.with_name(f"{beginning}.scratch")
-    scratch = apsw.Connection(str(notes))
+    """Give a name for the new case on the disk of `out`, and a scratch database; what is left is removed afterwards.
+
+    Both lie in a folder that the next repair or export removes, should this one be killed.
+    """
+    folder = new_part(out.absolute().parent)
+    folder.mkdir()
     try:
-        # It holds nothing that outlives the repair.
-        scratch.pragma("journal_mode", "memory")
-        scratch.pragma("synchronous", "off")
-        yield part, scratch
+        with contextlib.closing(apsw.Connection(str(folder / "scratch"))) as scratch:
+            # It holds nothing that outlives the repair.
+            scratch.pragma("journal_mode", "memory")
+            scratch.pragma("synchronous", "off")
+            yield folder / out.name, scratch
     finally:
-        scratch.close()
-        for name in (notes, part, *(part.with_name(part.name + suffix) for suffix in ("-wal", "-shm", "-journal"))):
-            with contextlib.suppress(OSError):
-                name.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -30,7 +30,8 @@ Exit codes:
 REPAIR_EXIT_CODES = """\b
 Exit codes:
   0  repaired; a run of the new case does what is left
-  4  it cannot be repaired, or not into that file"""
+  3  interrupted: there is no new case
+  4  it cannot be repaired, or not into that file, or nothing is wrong with it"""
 
 VERIFY_EXIT_CODES = """\b
 Exit codes:

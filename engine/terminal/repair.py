@@ -9,7 +9,8 @@ from engine.case.checkpoints import CheckpointLedger
 from engine.case.repair import RepairReport, repair
 from engine.errors import ExitCode
 from engine.session.directories import Directories
-from engine.terminal.console import command_line, output, shown
+from engine.terminal.console import command_line, messages, output, shown
+from engine.terminal.signals import interrupted_by_end
 
 
 def repair_case(damaged: Path, out: Path, *, ignore_checkpoint: bool) -> ExitCode:
@@ -20,11 +21,23 @@ def repair_case(damaged: Path, out: Path, *, ignore_checkpoint: bool) -> ExitCod
         out: The new case.
         ignore_checkpoint: Whether a log that contradicts the last known checkpoint is repaired all the same.
 
+    Returns:
+        0, or 3 where somebody asked for an end before there was a new case.
+
     Raises:
-        EngineError: When the case cannot be repaired, or not into that file.
+        EngineError: When the case cannot be repaired, or not into that file, or nothing is wrong with it.
     """
     ledger = CheckpointLedger(Directories.default().checkpoints)
-    report = repair(damaged, out, ledger=ledger, ignore_checkpoint=ignore_checkpoint)
+    try:
+        with interrupted_by_end():
+            report = repair(damaged, out, ledger=ledger, ignore_checkpoint=ignore_checkpoint)
+    except KeyboardInterrupt:
+        messages().write_line(
+            f"Interrupted when {shown(out)} was complete. Check it: sluicegate run goes on with it."
+            if out.exists()
+            else "Interrupted. There is no new case, and the damaged one is as it was."
+        )
+        return ExitCode.STOPPED
     console = output()
     for sentence in sentences(report):
         console.write_line(sentence)

@@ -92,6 +92,23 @@ class SafeStop:
             _give_back(loop, {number: before[number] for number in taken})
 
 
+@contextmanager
+def interrupted_by_end() -> Iterator[None]:
+    """Take every request to end as the keyboard's interruption while the block runs, so that it can clean up.
+
+    For work on the main thread without an event loop. A signal that is ignored stays ignored.
+    """
+    before = {number: signal.getsignal(number) for number in _watched()}
+    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
 def _give_back(loop: asyncio.AbstractEventLoop, handlers: Mapping[signal.Signals, Any]) -> None:
     for number, handler in handlers.items():
         with suppress(NotImplementedError):  # as above

@@ -24,15 +24,19 @@ from engine.case.export import export_audit
 from engine.case.journal import Checkpoint
 from engine.case.reader import CaseReader
 from engine.case.repair import RepairReport, repair
+from engine.case.soundness import is_sound
+from engine.case.storage import has_log
 from engine.case.verify import verify_file
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
-from engine.models.facts import Noted
+from engine.models.facts import FilesFound, Noted
+from engine.models.outcome import SkipReason
 from tests.case.factory import (
     commit_all,
     dead,
     done,
     extracted,
     failed,
+    file,
     found,
     killed,
     outcomes,
@@ -142,6 +146,8 @@ def _damage_repair_resume(
     bad = Path(shutil.copytree(original, place / "bad")) / "case.sluice"
     before = _lines(Path(shutil.copytree(original, place / "before")) / "case.sluice")
     damage(bad)
+    if is_sound(bad, None):  # chance hit nothing that is in use: repaired all the same, for something else
+        (_tear_log if has_log(bad) else _miscount)(bad)
     files = _contents(bad.parent)
     out = place / "new.sluice"
     report = repair(bad, out)
@@ -210,9 +216,81 @@ def _in_log(damage: Callable[[Path], None]) -> Callable[[Path], None]:
     return lambda path: damage(path.with_name(path.name + "-wal"))
 
 
-def test_a_sound_case_is_kept_whole(batch: Batch, tmp_path: Path) -> None:
-    """With nothing wrong, all records are kept, and a resume has nothing to do."""
-    report = _damage_repair_resume(batch, batch.finished, tmp_path, lambda _path: None)
+def _miscount(path: Path) -> None:
+    """Make a closed case wrong in what nothing is worked out from."""
+    without_guard(path, lambda connection: connection.execute("UPDATE state SET skipped = skipped + 1"))
+
+
+def _tear_log(path: Path) -> None:
+    """Leave a frame in the write-ahead log of which only the beginning was written."""
+    log = path.with_name(path.name + "-wal")
+    header = log.read_bytes()[32:56]
+    with log.open("ab") as file:
+        file.write(header + bytes(PAGE))
+
+
+@pytest.mark.parametrize("kind", ["finished", "killed"])
+def test_nothing_is_done_about_a_sound_case(batch: Batch, tmp_path: Path, kind: str) -> None:
+    """It is not changed, no second one is made, and it can be opened as before, whatever the ledger holds."""
+    original = batch.finished if kind == "finished" else batch.killed
+    case = Path(shutil.copytree(original, tmp_path / "sound")) / "case.sluice"
+    ledger = CheckpointLedger(tmp_path / "kept")
+    files = _contents(case.parent)
+    with pytest.raises(CaseError, match="Nothing is wrong with"):
+        repair(case, tmp_path / "new.sluice", ledger=ledger)
+    assert _contents(case.parent) == files
+    assert [name.name for name in tmp_path.iterdir()] == ["sound"]
+    CaseFile.open(case, ledger=ledger).close()
+
+
+WRONG = [
+    "UPDATE state SET pages_extracted = pages_extracted - 1, pages_dead = pages_dead + 1",
+    "UPDATE state SET documents = documents + 1",
+    "UPDATE state SET unfinished_sources = 1",
+    "UPDATE reasons SET count = count + 1 WHERE reason = 'not_a_pdf'",
+    "UPDATE manifest SET pages_done = pages_done - 1 WHERE doc_id = 1",
+    "UPDATE manifest SET state = 'skipped' WHERE doc_id = 1",
+    "UPDATE texts SET text = 'x' WHERE place = 1 << 32 | 1",
+    "DELETE FROM texts WHERE place = 1 << 32 | 1",
+    "INSERT INTO texts VALUES (9 << 32 | 1, 'x')",
+    "DELETE FROM dead_letters",
+    "DELETE FROM header_copy",
+    "CREATE TABLE more (a)",
+    "UPDATE sqlite_schema SET sql = replace(sql, 'IS NOT NULL', 'IS NULL') WHERE name = 'manifest_original'",
+]
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_whatever_is_wrong_a_case_is_not_called_sound(path: Path, change: str) -> None:
+    """Counters, texts, tables: each is compared with the log, and not only what opening a case looks at."""
+    with CaseFile.create(path, request_id="R") as case:
+        commit_all(
+            case,
+            Noted(event="SOURCES", fields={"count": 1}, sources=(b"/in",), enumerated=True),
+            Noted(event="RUN_STARTED"),
+            found("a.pdf", "b.pdf", "c.pdf", "d.pdf"),
+            FilesFound(files=(file("e.txt", skip=SkipReason.NOT_SELECTED),)),
+            probed(1, "same", pages=3),
+            done(1, 1, dead(2)),
+            probed(2, "same", pages=3),
+            failed(3),
+            Noted(event="RECONCILED"),
+        )
+    assert is_sound(path, None)
+
+    def damage(connection: apsw.Connection) -> None:
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        connection.pragma("writable_schema", True)
+        connection.execute(change)
+        assert connection.changes() or change.startswith("CREATE")
+
+    without_guard(path, damage)
+    assert not is_sound(path, None)
+
+
+def test_a_case_of_which_only_a_counter_is_wrong_is_kept_whole(batch: Batch, tmp_path: Path) -> None:
+    """With nothing wrong in the log, all records are kept, and a resume has nothing to do."""
+    report = _damage_repair_resume(batch, batch.finished, tmp_path, _miscount)
     assert (report.left, report.mended, report.sources) == (0, 0, 1)
     assert report.kept == len(_lines(tmp_path / "bad" / "case.sluice")) - 1
     new = list(map(json.loads, _lines(tmp_path / "new.sluice")[report.kept + 1 :]))
@@ -221,9 +299,38 @@ def test_a_sound_case_is_kept_whole(batch: Batch, tmp_path: Path) -> None:
 
 def test_a_case_that_was_killed_keeps_all_that_was_acknowledged(batch: Batch, tmp_path: Path) -> None:
     """What stands in the write-ahead log only is read, too."""
-    report = _damage_repair_resume(batch, batch.killed, tmp_path, lambda _path: None)
+    report = _damage_repair_resume(batch, batch.killed, tmp_path, _tear_log)
     assert report.left == 0
     assert report.kept == len(_lines(tmp_path / "before" / "case.sluice")) - 1
+
+
+KILLED_REPAIR = """
+import os, signal, sys
+from pathlib import Path
+from engine.case import repair
+
+def killed(*_):
+    print(sorted(os.listdir(sys.argv[2])))
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+repair.rebuild = killed
+repair.repair(Path(sys.argv[1]), Path(sys.argv[2]) / "new.sluice")
+"""
+
+
+def test_what_a_killed_repair_left_is_removed_by_the_next(batch: Batch, tmp_path: Path) -> None:
+    """Its scratch files stand in one folder of its own, which goes; nothing stands under the new name."""
+    bad = Path(shutil.copytree(batch.finished, tmp_path / "bad")) / "case.sluice"
+    _miscount(bad)
+    place = tmp_path / "place"
+    place.mkdir()
+    ended = subprocess.run([sys.executable, "-c", KILLED_REPAIR, str(bad), str(place)], check=False)
+    assert ended.returncode == -9
+    (left,) = place.iterdir()
+    assert left.name.endswith(".part")
+    repair(bad, place / "new.sluice")
+    assert [name.name for name in place.iterdir()] == ["new.sluice"]
 
 
 @pytest.mark.fault(24)
@@ -375,6 +482,7 @@ def test_what_the_log_says_is_worked_out_anew(path: Path, tmp_path: Path) -> Non
         before = (case.counts(), case.info().paused, outcomes(case), struck(case))
         with case.reader() as reader:
             rows = (reader.document_rows(1, 99), reader.dead_letter_rows(1, 99))
+    _miscount(path)
     report = repair(path, tmp_path / "new.sluice")
     assert (report.left, report.kept) == (0, before[0].audit_records)
     with CaseFile.open(tmp_path / "new.sluice") as case:
@@ -466,6 +574,7 @@ def test_without_its_checkpoint_there_is_no_new_case(path: Path, tmp_path: Path)
     """A repaired case that the ledger does not know could never be opened: it is taken back."""
     with CaseFile.create(path, request_id="R") as case:
         commit_all(case, found("a.pdf"))
+    _miscount(path)
     with pytest.raises(StorageError):
         repair(path, tmp_path / "new.sluice", ledger=_FullLedger(tmp_path / "kept"))
     assert not (tmp_path / "new.sluice").exists()

@@ -1,9 +1,14 @@
 """Repair of a damaged case, from end to end: what the program says, and what it leaves."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
+import pytest
 
 from engine.case.repair import RepairReport
 from engine.models.run import Counts, Tally
@@ -12,6 +17,20 @@ from tests.case.factory import without_guard
 from tests.support.runs import golden_set
 from tests.terminal.conftest import Finished
 from tests.terminal.program import sluicegate
+
+ENDED = """
+import os, sys
+from engine.case import repair
+from engine.terminal.commands import terminal_commands
+
+kept_records = repair.kept_records
+def asked_to_end(*arguments):
+    os.kill(os.getpid(), {number})
+    return kept_records(*arguments)
+
+repair.kept_records = asked_to_end
+terminal_commands(sys.argv[1:])
+"""
 
 
 def _change_last_line(connection: apsw.Connection) -> None:
@@ -54,6 +73,38 @@ def test_what_cannot_be_repaired_is_told(finished: Finished, tmp_path: Path) -> 
     assert hopeless.returncode == 4
     assert "cannot be repaired" in " ".join(hopeless.stderr.split())
     assert not (tmp_path / "new.sluice").exists()
+
+
+def test_a_sound_case_is_not_repaired_and_goes_on(finished: Finished, tmp_path: Path) -> None:
+    """A sentence and no second case, whose checkpoint would shut the first one out."""
+    new = tmp_path / "new.sluice"
+    refused = sluicegate("repair", finished.case, new)
+    assert refused.returncode == 4
+    assert "Nothing is wrong with" in " ".join(refused.stderr.split())
+    assert not new.exists()
+    assert sluicegate("run", "--case", finished.case).returncode == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM cannot be caught there")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_repair_that_is_asked_to_end_cleans_up(finished: Finished, tmp_path: Path, number: signal.Signals) -> None:
+    """No new case, no scratch files, the damaged one as it was, and a sentence that says so."""
+    without_guard(finished.case, _change_last_line, triggers=["audit_is_never_updated"])
+    before = finished.case.read_bytes()
+    place = tmp_path / "place"
+    place.mkdir()
+    code = ENDED.format(number=int(number))
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "repair", str(finished.case), str(place / "new.sluice")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"XDG_STATE_HOME": str(tmp_path)},
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert "There is no new case, and the damaged one is as it was." in " ".join(ended.stderr.split())
+    assert list(place.iterdir()) == []
+    assert finished.case.read_bytes() == before
 
 
 def test_the_sentences_tell_what_was_kept_and_lost(tmp_path: Path) -> None:
