@@ -125,8 +125,12 @@ class CommitLane:
         return self._failure is not None
 
     def try_again(self) -> None:
-        """Write again what could not be written; nothing where there is no trouble."""
-        self._answered.set()
+        """Write again what could not be written; nothing where there is no trouble.
+
+        Where that is being tried already, it is tried once more should it fail: perhaps there is room only now.
+        """
+        if self._trouble is not None:
+            self._answered.set()
 
     def give_up(self) -> None:
         """Fail where, or as soon as, the case cannot be written, instead of waiting for somebody."""
@@ -248,10 +252,10 @@ class CommitLane:
         """Return whether to try again what could not be written, once that was decided."""
         if self._on_trouble is None or self._given_up:
             return False
-        self._answered.clear()
         self._trouble = trouble
         self._on_trouble(trouble)
         await self._answered.wait()
+        self._answered.clear()
         return not self._given_up
 
     def _append(self, entry: _Entry) -> None:
@@ -283,6 +287,7 @@ class CommitLane:
             self._room.set()
         if self._trouble is not None and self._on_trouble is not None:
             self._trouble = None
+            self._answered.clear()
             self._on_trouble(None)
         decisions = iter(receipt.decisions)
         for entry in group:

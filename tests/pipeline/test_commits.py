@@ -27,6 +27,9 @@ class ScriptedStore:
         """Whether the commit that failed turns out to be on disk."""
         self.groups: list[list[Fact]] = []
         self._begun = threading.Semaphore(0)
+        self._held = False
+        self._at_reopening = threading.Event()
+        self._may_reopen = threading.Event()
 
     async def begun(self, commits: int) -> None:
         """Wait until that many commits have begun."""
@@ -49,10 +52,26 @@ class ScriptedStore:
         )
         return Receipt(counts=Counts(audit_records=sum(map(len, self.groups))), decisions=decisions)
 
+    def hold_reopening(self) -> None:
+        """Let the next reopening wait, and then fail."""
+        self._held = True
+
+    async def reopening(self) -> None:
+        """Wait until it does."""
+        assert await asyncio.get_running_loop().run_in_executor(None, self._at_reopening.wait, 30)
+
+    def let_reopening_fail(self) -> None:
+        """Let it go on."""
+        self._may_reopen.set()
+
     def reopen(self) -> Receipt | None:
         """Fail as long as commits do."""
         self.reopened += 1
-        if self.fail_after is not None:
+        held, self._held = self._held, False
+        if held:
+            self._at_reopening.set()
+            assert self._may_reopen.wait(30)
+        if held or self.fail_after is not None:
             raise StorageError("The disk is still full.")
         return Receipt(counts=Counts(audit_records=99)) if self.found_on_disk else None
 
@@ -237,6 +256,27 @@ async def test_an_attended_lane_keeps_what_it_could_not_write_until_it_is_tried_
     assert [len(group) for group in store.groups] == ([1] if found_on_disk else [1, 1])
     assert receipts[0].counts.audit_records == (99 if found_on_disk else 1)
     assert len(receipts) == 2
+
+
+async def test_asking_while_it_is_being_tried_is_not_lost(writer: ThreadPoolExecutor) -> None:
+    """Room is made and Resume pressed while a try is just failing: it is tried once more, without another press."""
+    store, receipts, told = ScriptedStore(), [], asyncio.Event()  # type: ignore[var-annotated]
+    store.fail_after = 0
+    commits = lane(store, writer, receipts, lambda _trouble: told.set())
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(commits.run())
+        await commits.put(pages(1, 1))
+        await told.wait()
+        store.hold_reopening()
+        commits.try_again()
+        await store.reopening()
+        commits.try_again()
+        store.fail_after = None  # too late for the try under way, which has failed already
+        store.let_reopening_fail()
+        while not receipts:
+            await asyncio.sleep(0.001)
+        commits.close()
+    assert store.reopened == 2
 
 
 @pytest.mark.parametrize("first", ["trouble", "surrender"])
