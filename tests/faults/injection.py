@@ -61,7 +61,9 @@ def begun(
     finally:
         if process.poll() is None:
             process.kill()
-            process.communicate()
+        if process.stderr is not None and not process.stderr.closed:
+            _, said = process.communicate()
+            print(f"The program ended with {process.returncode} and said: {said.decode(errors='replace')}")
 
 
 @contextmanager

@@ -133,8 +133,8 @@ def no_memory_for_a_fork(pid: int) -> Iterator[None]:
 
 @contextmanager
 def no_descriptor(pid: int) -> Iterator[None]:
-    """Leave a running program no descriptor for anything new."""
-    limit_descriptors(pid, max(descriptors_of(pid)) + 1, 4096)
+    """Leave a running program too few descriptors for another worker, those that its workers give back included."""
+    limit_descriptors(pid, max(descriptors_of(pid)) - 3, 4096)
     try:
         yield
     finally:
