@@ -15,6 +15,7 @@ from engine.errors import WorkerStartError
 from engine.pipeline.seams import Extractor
 from engine.settings import MIB
 from engine.work.pool import WorkerPool
+from engine.work.watch import LONGEST_STEP_S
 from tests.support import pdfs
 from tests.work.kit import (
     alive,
@@ -247,7 +248,7 @@ class SetClock:
 
 @pytest.mark.one_loop("asyncio")
 async def test_a_suspended_machine_ends_no_worker() -> None:
-    """A gap of hours between two looks counts as a second; only time that goes on in small steps runs out."""
+    """A gap of hours between two looks counts as the longest step; only time that goes on in small steps runs out."""
     clock = SetClock()
     chosen = settings(workers=2, clocks={"page_s": 30.0, "document_s": 60.0})
     async with running_pool(chosen, command=impostor("hang_at", 1), clock=clock, tick_s=1000.0) as pool:
@@ -258,10 +259,10 @@ async def test_a_suspended_machine_ends_no_worker() -> None:
         for _ in range(10):
             clock.now_s += 8 * 3600.0
             pool._tick()
-        assert [view.busy_s for view in pool.views()] == [10.0, 10.0]
+        assert [view.busy_s for view in pool.views()] == [10 * LONGEST_STEP_S] * 2
         assert not any(task.done() for task in tasks)
-        for _ in range(25):
-            clock.now_s += 1.0
+        for _ in range(60):
+            clock.now_s += LONGEST_STEP_S
             pool._tick()
         for task in tasks:
             assert pages_of(await task) == ([], 1, [2])
