@@ -8,6 +8,8 @@ import asyncio
 import gc
 import inspect
 import os
+import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -16,11 +18,18 @@ import pytest
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 LOOPS = ("asyncio", "qasync")
+_SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+if sys.platform != "win32":
+    _SIGNALS[signal.SIGHUP] = signal.SIG_DFL
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker that ties an async test to one loop."""
+    """Register the marker that ties an async test to one loop; take signals back that whoever started us ignores."""
     config.addinivalue_line("markers", "one_loop(name): run this async test on the named event loop only")
+    # In the background, or under nohup, these are ignored, and every program that a test starts would inherit that.
+    for number, handler in _SIGNALS.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
