@@ -223,7 +223,7 @@ class CaseFile:
                 reader.check_checkpoint(point)
         except CaseDamagedError as error:  # to look at what is left is why one opens it like this
             notes.append(str(error))
-        except BaseException:
+        except BaseException:  # a cancellation, too: no reader stays open
             reader.close()
             raise
         return cls(path, reader=reader, writer=None, note=" ".join(notes))

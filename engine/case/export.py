@@ -115,7 +115,7 @@ def _new_file(out: Path, reader: CaseReader, check: Callable[[Path], object]) ->
             check(temporary)
             temporary.replace(out)
             sync_folder(out.absolute().parent)
-        except BaseException:
+        except BaseException:  # whatever ends it: no part stays behind
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise

@@ -85,7 +85,7 @@ class RawRows:
             if log.exists():
                 self._log = log.open("rb")
                 self._read_log(self._log)
-        except BaseException:
+        except BaseException:  # whatever ends it: no file stays open
             self.close()
             raise
 

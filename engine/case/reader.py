@@ -56,7 +56,7 @@ class CaseReader:
                 self.version = version_of(self._connection, shown(path))
                 """Version of the file's tables; above `schema.VERSION` where a newer program wrote it."""
                 self.identity = self._read(self._identity)
-            except BaseException:
+            except BaseException:  # whatever ends it: no connection stays open
                 self._connection.close()
                 raise
 

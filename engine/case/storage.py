@@ -100,7 +100,7 @@ def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
         if sys.platform == "darwin":  # there, fsync alone does not reach the disk
             connection.pragma("fullfsync", True)
             connection.pragma("checkpoint_fullfsync", True)
-    except BaseException:
+    except BaseException:  # whatever ends it: nothing stays open or half done
         connection.close()
         raise
     return connection
@@ -150,7 +150,7 @@ def connect_reader(path: Path) -> apsw.Connection:
             connection.close()
             if mode == "immutable=1" or has_log(path):
                 raise
-        except BaseException:
+        except BaseException:  # whatever ends it: nothing stays open or half done
             connection.close()
             raise
         else:
@@ -204,7 +204,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # whatever ends it: nothing stays open or half done
         # SQLite itself has rolled back after some errors. Where rolling back fails, too, closing does it.
         if connection.in_transaction:
             with suppress(apsw.Error):

@@ -98,7 +98,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
             if os.name == "nt" and folder.exists():  # there, a folder cannot take the place of an empty one
                 folder.rmdir()
             temporary.rename(folder)
-        except BaseException:
+        except BaseException:  # whatever ends it: no part stays behind
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     except OSError as error:

@@ -36,10 +36,7 @@ from engine.case.storage import (
 )
 from engine.case.suspects import forget_unconvicted
 from engine.errors import CaseDamagedError, CaseError, NotACaseError, StorageError
-from engine.models.facts import Fact, Noted, Receipt
-
-_LEAST_JUMP_MS = 2000
-"""A difference that no slewing of a clock makes."""
+from engine.models.facts import LEAST_CLOCK_JUMP_MS, Fact, Noted, Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +276,7 @@ def _behind_ms(connection: apsw.Connection, now: datetime) -> int:
     if line is None:
         return 0
     behind_ms = round((datetime.fromisoformat(json.loads(line)["ts"]) - now).total_seconds() * 1000)
-    return behind_ms if behind_ms >= _LEAST_JUMP_MS else 0
+    return behind_ms if behind_ms >= LEAST_CLOCK_JUMP_MS else 0
 
 
 def _other_case(path: Path) -> CaseDamagedError:

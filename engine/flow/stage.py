@@ -249,7 +249,7 @@ class Stage(Generic[T, R]):
                     try:
                         self._blockage.move(wait, "token")
                         await self._bucket.take(weight, oversize=True)
-                    except BaseException:
+                    except BaseException:  # a cancellation, too: what was taken goes back
                         self._permits.release(weight)
                         raise
                     if self._enter(item, weight):
@@ -290,7 +290,7 @@ class Stage(Generic[T, R]):
         try:
             while number in self._crew and (taken := await self._next(number)):
                 await self._handle(taken[0])
-        except BaseException as error:
+        except BaseException as error:  # whatever ends a worker: the crew has one less
             dismissed = number not in self._crew and isinstance(error, asyncio.CancelledError)
             if not dismissed:  # the stage is coming to its end, and its group takes nobody any more
                 self._crew.discard(number)
@@ -319,7 +319,7 @@ class Stage(Generic[T, R]):
         try:
             try:
                 result = await self._process(item)
-            except BaseException:
+            except BaseException:  # a cancellation, too: what was taken goes back
                 self._drop(weight)
                 raise
             self._note_latency(self._clock.monotonic() - started_s)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from engine.models.document import Failure, FoundFile, PageResult, Probe
 from engine.models.run import Counts
 
+LEAST_CLOCK_JUMP_MS = 2000
+"""A difference between the wall clock and what it should show that no slewing makes: it becomes a `CLOCK_JUMPED`."""
+
 FieldValue = int | str | bool | None
 """What a field of an audit record may hold: no floats, no nested text from documents."""
 

@@ -5,8 +5,7 @@ No rule of the flow depends on that clock; but whoever reads the log must know t
 
 from collections.abc import Callable
 
-LEAST_JUMP_S = 2.0
-"""A difference that no slewing makes between two looks."""
+from engine.models.facts import LEAST_CLOCK_JUMP_MS
 
 
 class WallClockWatch:
@@ -26,4 +25,5 @@ class WallClockWatch:
         """Return by how much the wall clock jumped since the last call, back as a negative number; None: it did not."""
         offset_s = self._wall_s() - self._now()
         jump_s, self._offset_s = offset_s - self._offset_s, offset_s
-        return round(jump_s * 1000) if abs(jump_s) >= LEAST_JUMP_S else None
+        jump_ms = round(jump_s * 1000)
+        return jump_ms if abs(jump_ms) >= LEAST_CLOCK_JUMP_MS else None

@@ -49,7 +49,7 @@ async def open_case(
     case = await loop.run_in_executor(None, _open, path, request_id, directories, read_only)
     try:
         return Session(case, settings=settings, operator=operator or operator_name(), parts=parts or usual_parts())
-    except BaseException:
+    except BaseException:  # a cancellation, too: the case is closed
         case.close()
         raise
 

@@ -95,7 +95,7 @@ class WorkerPool:
         self._fill()
         try:
             return await self._ready
-        except BaseException:
+        except BaseException:  # a cancellation, too: no worker stays behind
             await self.close()
             raise
 

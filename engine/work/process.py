@@ -111,7 +111,7 @@ class WorkerProcess:
         pause_s = _FIRST_WAIT_S
         until_s = time.monotonic() + wait_s
         while not self._reaped() and (left_s := until_s - time.monotonic()) > 0:
-            time.sleep(min(pause_s, left_s))
+            time.sleep(min(pause_s, left_s))  # on the keeper's thread, which has nothing else to do
             pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
         return self._popen.returncode
 

@@ -179,5 +179,5 @@ def _opened(location: bytes, flags: int, waits_s: Sequence[float]) -> int:
         except OSError as error:
             if error.errno not in _SCARCE:
                 raise
-        time.sleep(wait_s)
+        time.sleep(wait_s)  # the system tells nobody when a descriptor is free again
     return os.open(location, flags)
