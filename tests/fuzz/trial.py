@@ -26,6 +26,7 @@ from engine.case.verify import verify_file
 from engine.errors import EngineError
 from engine.models.outcome import Outcome, Reason
 from tests.fuzz.mutants import Mutant
+from tests.support.pdfs import put
 from tests.support.runs import records_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +82,7 @@ def tried(mutants: Sequence[Mutant], place: Path) -> Trial:
     folder.mkdir(parents=True)
     hashes = {}
     for mutant in mutants:
-        (folder / mutant.name).write_bytes(mutant.data)
+        put(folder / mutant.name, mutant.data)
         hashes[mutant.name] = hashlib.sha256(mutant.data).hexdigest()
     trial = Trial()
     if run_program(trial, folder, place, hang_s=60.0 + 10.0 * len(mutants)):

@@ -47,9 +47,9 @@ def small_batch(folder: Path) -> Path:
     pdfs.text_pdf(folder / "b.pdf", pages=20, seed=2)
     pdfs.blank_pdf(folder / "blank.pdf")
     pdfs.image_only_pdf(folder / "scan.pdf")
-    (folder / "empty.pdf").write_bytes(b"")
+    pdfs.empty_file(folder / "empty.pdf")
     pdfs.not_a_pdf(folder / "web page.pdf")
-    (folder / "copy of a.pdf").write_bytes((folder / "a.pdf").read_bytes())
+    pdfs.put(folder / "copy of a.pdf", (folder / "a.pdf").read_bytes())
     return folder
 
 
