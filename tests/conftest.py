@@ -83,6 +83,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _freeze_what_stays() -> None:
+    """Do the same with what the modules before this one have left for good; their fixtures are gone by now."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _collect_garbage() -> Iterator[None]:
     """Let objects that complain when they are dropped complain in the test that dropped them."""
