@@ -70,7 +70,7 @@ class FlowLimits:
         cls,
         *,
         workers: int | None = None,
-        span_pages: int = 16,
+        span_pages: int = 32,
         max_queue: int = 256,
         **others: Any,
     ) -> Self:

@@ -20,12 +20,17 @@ import psutil
 
 from engine.work import jobobject
 
+if sys.platform == "linux":
+    import fcntl
+
 _CHILD = Path(__file__).parent / "child" / "__main__.py"
 _PASSED_ON = (
     *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "WINDIR"),
     *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
 )
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.001, 0.02
+_PIPE_BYTES = 256 * 1024
+"""Room asked for in the pipe of answers: one of a usual span then fits whole, and wakes its reader once."""
 
 
 def default_command() -> tuple[str, ...]:
@@ -63,6 +68,9 @@ class WorkerProcess:
         self._job = jobobject.leash(self.pid) if sys.platform == "win32" else None
         if sys.platform != "win32":
             os.set_blocking(self.stdin.fileno(), False)  # our end only
+        if sys.platform == "linux":
+            with suppress(OSError):  # there is a most for each user; the usual size is as right, and slower
+                fcntl.fcntl(self.stdout.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self.rss_bytes = 0
         """Its resident memory when it was last measured."""
         self._usage: psutil.Process | None = None

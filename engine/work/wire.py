@@ -12,7 +12,7 @@ from collections.abc import Callable
 from engine.work.frames import Frame, FrameBuffer, FrameCaps
 from engine.work.process import WorkerProcess
 
-_CHUNK_BYTES = 64 * 1024
+_CHUNK_BYTES = 256 * 1024
 _RING_BYTES = 8 * 1024
 _LOOK_S = 0.25
 """How often a wait looks up whether the worker has ended without closing its pipes (a process of its own that
