@@ -7,11 +7,13 @@ the business of `tasks`; what happens with errors that nobody caught is that of 
 import asyncio
 import sys
 import threading
+from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import qasync
+from PySide6.QtCore import QObject, QTimerEvent
 from PySide6.QtWidgets import QApplication
 
 T = TypeVar("T")
@@ -23,6 +25,48 @@ THREADS = 8
 """Most threads for what would block the loop, such as writing the settings file."""
 
 
+class _Due(QObject):
+    """Callbacks that are due at once, in the order in which they came, a turn of Qt's loop for all that wait.
+
+    What a callback adds comes in a later turn, as on asyncio's own loop, so that drawing is never kept away.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handles: deque[asyncio.Handle] = deque()
+        self._timer = 0
+
+    def add(self, handle: asyncio.Handle) -> None:
+        """Let a callback run in the next turn."""
+        self._handles.append(handle)
+        self._wake()
+
+    def timerEvent(self, event: QTimerEvent) -> None:
+        """Override: run what waited when the turn began."""
+        # Another timer takes this one's place before anything is run: Qt does not call a timer within its own event,
+        # and a callback may enter a loop of Qt's, as a dialog of the system's does.
+        self.killTimer(event.timerId())
+        self._timer = 0
+        try:
+            for _ in range(len(self._handles)):
+                if not self._handles:  # a loop within has run the rest
+                    break
+                handle = self._handles.popleft()
+                if not handle.cancelled():
+                    handle._run()  # noqa: SLF001  # as every event loop does
+        finally:
+            if self._handles:
+                self._wake()
+
+    def drop(self) -> None:
+        """Forget what waits."""
+        self._handles.clear()
+
+    def _wake(self) -> None:
+        if not self._timer:
+            self._timer = self.startTimer(0)
+
+
 class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync ships no types
     """qasync's event loop, with what version 0.28.0 lacks.
 
@@ -30,6 +74,8 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync ships no typ
       or very long one raises OverflowError. Here it goes in several stages.
     - The default executor is a thread pool of the standard library, and `shutdown_default_executor` ends it. qasync
       starts ten QThreads at the first use, and its base class looks for them under another name at shutdown.
+    - Callbacks that are due at once share a timer. qasync starts and ends one for each, which costs as much as the
+      callback.
     - Asynchronous generators are known to the loop, so that `shutdown_asyncgens` closes them. qasync enters Qt's loop
       without the hooks that asyncio's own `run_forever` sets.
 
@@ -41,6 +87,7 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync ships no typ
     def __init__(self, application: QApplication, *, longest_timer_s: float = LONGEST_TIMER_S) -> None:
         self._longest_timer_s = longest_timer_s
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="window")
+        self._due = _Due()
         super().__init__(application)
         self.set_default_executor(self._threads)
 
@@ -53,9 +100,16 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync ships no typ
         finally:
             sys.set_asyncgen_hooks(*hooks)
 
+    def close(self) -> None:
+        """Override: end the loop, and forget what was still due."""
+        self._due.drop()
+        super().close()
+
     def _add_callback(self, handle: asyncio.Handle, delay: float = 0) -> asyncio.Handle:
         """Override: start the timer of a callback, in stages where it is longer than Qt can count."""
-        if delay > self._longest_timer_s:
+        if delay <= 0:
+            self._due.add(handle)
+        elif delay > self._longest_timer_s:
             stage = asyncio.Handle(self._next_stage, (handle, self.time() + delay), self)
             super()._add_callback(stage, self._longest_timer_s)
         else:

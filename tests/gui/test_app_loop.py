@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.app.loop import EventLoop, run
@@ -90,6 +90,73 @@ def test_a_long_timer_that_is_cancelled_between_stages_does_not_fire(new_loop: C
         return fired
 
     assert run(new_loop(longest_timer_s=0.01), main()) == []
+
+
+def test_callbacks_run_in_their_order_and_cancelled_ones_do_not(new_loop: Callable[..., EventLoop]) -> None:
+    """Many callbacks that are due at once come in the order in which they were asked for, those from threads too."""
+
+    async def main() -> list[int]:
+        ran: list[int] = []
+        loop = asyncio.get_running_loop()
+        handles = [loop.call_soon(ran.append, number) for number in range(100)]
+        for handle in handles[::3]:
+            handle.cancel()
+        loop.call_soon_threadsafe(ran.append, 100)
+        while 100 not in ran:
+            await asyncio.sleep(0)
+        return ran
+
+    assert run(new_loop(), main()) == [number for number in range(100) if number % 3] + [100]
+
+
+def test_callbacks_without_end_leave_qt_its_turns(new_loop: Callable[..., EventLoop]) -> None:
+    """A callback that asks for itself again and again does not keep Qt's own events away."""
+
+    async def main() -> bool:
+        over = False
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            nonlocal over
+            over = True
+
+        def again() -> None:
+            if not over:
+                loop.call_soon(again)
+
+        again()
+        QTimer.singleShot(20, stop)
+        while not over:
+            await asyncio.sleep(0)
+        return over
+
+    assert run(new_loop(), main())
+
+
+def test_a_loop_of_qt_within_a_callback_does_not_stop_the_others(new_loop: Callable[..., EventLoop]) -> None:
+    """What a dialog of the system does: while it is open, within a callback, tasks and other callbacks go on."""
+
+    async def main() -> list[str]:
+        ran: list[str] = []
+        loop = asyncio.get_running_loop()
+        dialog = QEventLoop()
+
+        def answer() -> None:
+            ran.append("within")
+            dialog.quit()
+
+        def ask() -> None:
+            loop.call_later(0.01, loop.call_soon, answer)
+            dialog.exec()
+            ran.append("answered")
+
+        loop.call_soon(ask)
+        loop.call_soon(ran.append, "waiting")
+        while "answered" not in ran:
+            await asyncio.sleep(0.01)
+        return ran
+
+    assert run(new_loop(), main()) == ["waiting", "within", "answered"]
 
 
 def test_quitting_the_application_does_not_cut_the_main_coroutine_off(new_loop: Callable[..., EventLoop]) -> None:
