@@ -37,7 +37,7 @@ from pathlib import Path
 import apsw
 from engine.case.casefile import CaseFile
 
-left = int(sys.argv[2])
+left = 0
 
 def count(*_):
     global left
@@ -47,8 +47,19 @@ def count(*_):
     return True
 
 apsw.connection_hooks.append(lambda connection: setattr(connection, "exec_trace", count))
-CaseFile.open(Path(sys.argv[1])).close()
+for line in sys.stdin:
+    number, path = line.rstrip("\\n").split(" ", 1)
+    child = os.fork()
+    if not child:
+        left = int(number)
+        CaseFile.open(Path(path)).close()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+"""Opens the case of each line in a process of its own, killed before its n-th statement; tells how each ended."""
+
+STEPS = [pytest.param(1, marks=pytest.mark.whole), 4]
+"""Every write, and every fourth: each takes the start of a program, twice as slow for being watched."""
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -114,23 +125,23 @@ def test_a_case_of_the_first_version_can_be_read_without_being_changed(old: Path
     assert _version(old) == 1
 
 
-def _copies(old: Path) -> Iterator[tuple[int, Path]]:
-    """Yield numbers from 1, each with a fresh copy of the old case."""
-    for number in range(1, 200):
+def _copies(old: Path, step: int) -> Iterator[tuple[int, Path]]:
+    """Yield numbers from 1, every so many, each with a fresh copy of the old case."""
+    for number in range(1, 200, step):
         folder = old.parent / str(number)
         folder.mkdir()
         yield number, Path(shutil.copy(old, folder))
 
 
-def _kill_everywhere(old: Path, open_and_die: Callable[[Path, int], int]) -> list[int]:
-    """Open copies of an old case, killed one step later each time, until one lives; return the versions left behind.
+def _kill_everywhere(old: Path, open_and_die: Callable[[Path, int], int], step: int = 1) -> list[int]:
+    """Open copies of an old case, killed so much later each time, until one lives; return the versions left behind.
 
     Each must be whole: old or new, and to be opened with the same content.
     """
     versions = []
     with CaseReader(old) as reader:
         before = (reader.counts(), list(reader.audit_lines()))
-    for number, copy in _copies(old):
+    for number, copy in _copies(old, step):
         code = open_and_die(copy, number)
         versions.append(_version(copy))
         assert ("suspects" in _table_names(copy)) == (versions[-1] == VERSION)
@@ -154,18 +165,27 @@ def _is_old_then_new(versions: list[int]) -> bool:
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a thing of POSIX")
 def test_a_migration_killed_before_any_statement_leaves_the_old_case_or_the_new_one(old: Path) -> None:
     """Killed before each statement in turn: the version left behind fits the tables, and the case opens as it was."""
+    command = [sys.executable, "-c", KILLED_AT_STATEMENT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        asked, told = process.stdin, process.stdout
+        assert asked is not None
+        assert told is not None
 
-    def open_and_die(copy: Path, number: int) -> int:
-        command = [sys.executable, "-c", KILLED_AT_STATEMENT, str(copy), str(number)]
-        return subprocess.run(command, check=False).returncode
+        def open_and_die(copy: Path, number: int) -> int:
+            print(number, copy, file=asked, flush=True)
+            return int(told.readline())
 
-    assert _is_old_then_new(_kill_everywhere(old, open_and_die))
+        versions = _kill_everywhere(old, open_and_die)
+    assert process.returncode == 0
+    assert len(versions) > 20
+    assert _is_old_then_new(versions)
 
 
 @pytest.mark.slow
 @pytest.mark.fault(15, by="SIGKILL at each write to the disk of the opening in turn")
 @needs_strace
-def test_a_migration_killed_at_any_write_leaves_the_old_case_or_the_new_one(old: Path) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_a_migration_killed_at_any_write_leaves_the_old_case_or_the_new_one(old: Path, step: int) -> None:
     """Killed at each write to the disk in turn, so also within the commit: the case opens as it was, old or new."""
 
     def open_and_die(copy: Path, number: int) -> int:
@@ -174,4 +194,4 @@ def test_a_migration_killed_at_any_write_leaves_the_old_case_or_the_new_one(old:
         command = [*trace, sys.executable, "-c", OPEN, str(copy)]
         return subprocess.run(command, check=False).returncode
 
-    assert _is_old_then_new(_kill_everywhere(old, open_and_die))
+    assert _is_old_then_new(_kill_everywhere(old, open_and_die, step))

@@ -60,7 +60,7 @@ def differences(row: CorpusRow, document: dict[str, Any], pages: list[dict[str, 
 @pytest.mark.one_loop("asyncio")
 async def test_every_document_of_the_corpus_ends_as_its_row_says(tmp_path: Path) -> None:
     """Outcome, reason, page counts, characters and the repaired flag of every file."""
-    settings = Settings(flow=FlowLimits.build(workers=2), clocks=Clocks(page_s=15.0))
+    settings = Settings(flow=FlowLimits.build(workers=2), clocks=Clocks(page_s=8.0))
     session = await open_case(
         tmp_path / "case.sluice",
         request_id="corpus",
