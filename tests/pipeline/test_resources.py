@@ -64,14 +64,17 @@ async def test_a_nearly_full_disk_holds_admission_and_fails_no_page(tmp_path: Pa
     greedy = DiskReserve(hold_below_bytes=2**62, release_at_bytes=2**62 + 1)
     settings = replace(small_flow(), disk=greedy)
 
-    async def slowly(_span: object) -> None:
-        await asyncio.sleep(0.02)
+    held = asyncio.Event()
 
-    extractor = ScriptedExtractor(work=slowly)
+    async def work(_span: object) -> None:
+        await held.wait()  # so that there is something left to hold
+
+    extractor = ScriptedExtractor(work=work)
     async with open_run(tmp_path / "c.sluice", folder, extractor, settings) as run, asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run.execute())
         while not any(hold.cause is HoldCause.DISK for hold in run.snapshot().stage.holds):
             await asyncio.sleep(0.01)
+        held.set()
         run.apply(replace(settings, disk=DiskReserve(hold_below_bytes=0, release_at_bytes=1)))
         summary = await running
     assert summary.state is RunState.FINISHED
@@ -86,21 +89,25 @@ async def test_memory_over_the_budget_holds_admission_until_it_is_back(tmp_path:
     folder = write_documents(tmp_path / "in", [40] * 6)
     tight = replace(small_flow(), memory=MemoryBudget(budget_bytes=64 * MIB, hold_percent=2, release_percent=1))
 
-    async def slowly(_span: object) -> None:
-        await asyncio.sleep(0.02)
+    held = asyncio.Event()
 
-    extractor = ScriptedExtractor(work=slowly)
+    async def work(_span: object) -> None:
+        await held.wait()  # so that there is something left to hold
+
+    extractor = ScriptedExtractor(work=work)
     async with open_run(tmp_path / "c.sluice", folder, extractor, tight) as run, asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run.execute())
         while not any(hold.cause is HoldCause.MEMORY for hold in run.snapshot().stage.holds):
             await asyncio.sleep(0.01)
         assert "memory" in run.snapshot().bottleneck
+        held.set()
         run.apply(small_flow())
         summary = await running
     assert summary.counts.pages.extracted == 240
     assert summary.holds[HoldCause.MEMORY] == 1
 
 
+@pytest.mark.one_loop("qasync")
 async def test_a_source_that_is_away_holds_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     """A probe that cannot reach the source begins the hold; the same document is read when the source answers."""
     folder = write_documents(tmp_path / "in", [3, 4])
@@ -163,6 +170,7 @@ async def test_a_file_that_is_there_again_is_tried_again(tmp_path: Path) -> None
         assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(tmp_path / "b.pdf")) is Blame.DOCUMENT
 
 
+@pytest.mark.one_loop("asyncio")
 async def test_a_file_that_never_answers_ends_as_a_dead_letter(tmp_path: Path) -> None:
     """One file that cannot be reached although its folder can costs itself alone, after as many tries as are set."""
     folder = write_documents(tmp_path / "in", [3, 4])
@@ -179,6 +187,7 @@ async def test_a_file_that_never_answers_ends_as_a_dead_letter(tmp_path: Path) -
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")
 @pytest.mark.parametrize("back", ["the same", "another"])
+@pytest.mark.one_loop("asyncio")
 async def test_an_unplugged_drive_costs_no_document(tmp_path: Path, back: str) -> None:
     """Documents that vanish with their folder wait until it is back, be it as another device; none is a dead letter."""
     folder = write_documents(tmp_path / "in", [4] * 40)
