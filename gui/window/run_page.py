@@ -45,6 +45,7 @@ class RunPage(QWidget):
         self._icons = icons
         self._themes = themes
         self._counts: Counts | None = None
+        self._has_dead = False
         self._budget_bytes = 0
         self._session: CaseSession | None = None
         self.header = RunHeader(themes=themes, icons=icons)
@@ -179,9 +180,15 @@ class RunPage(QWidget):
         self.documents.set_row_count(files)
         self.dead_letters.set_row_count(dead)
         self.rows_due.ask()
-        self.tabs.setTabText(0, f"Docu&ments ({count(files)})" if files else "Docu&ments")
-        self.tabs.setTabText(1, f"D&ead letters ({count(dead)})" if dead else "D&ead letters")
-        self._dress_tabs()
+        self._name_tab(0, f"Docu&ments ({count(files)})" if files else "Docu&ments")
+        self._name_tab(1, f"D&ead letters ({count(dead)})" if dead else "D&ead letters")
+        if bool(dead) != self._has_dead:
+            self._dress_tabs()
+
+    def _name_tab(self, tab: int, words: str) -> None:
+        """Name a tab, where it is not named so: Qt paints the tables anew for each name that it is given."""
+        if words != self.tabs.tabText(tab):
+            self.tabs.setTabText(tab, words)
 
     def _show_rows(self, _tab: int = 0) -> None:
         self.documents_view.refresh()
@@ -189,6 +196,6 @@ class RunPage(QWidget):
 
     def _dress_tabs(self, _theme: Any = None) -> None:
         """Let the dead letters be seen where there are any."""
-        dead = self.dead_letters.rowCount()
+        self._has_dead = self.dead_letters.rowCount() > 0
         self.tabs.setTabIcon(0, self._icons.icon(IconName.DOCUMENT, "muted"))
-        self.tabs.setTabIcon(1, self._icons.icon(IconName.DEAD_LETTER, "bad" if dead else "muted"))
+        self.tabs.setTabIcon(1, self._icons.icon(IconName.DEAD_LETTER, "bad" if self._has_dead else "muted"))

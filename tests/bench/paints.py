@@ -20,6 +20,10 @@ class PaintCount(QObject):
         for widget in widgets:
             widget.installEventFilter(self)
 
+    def painted_since(self, count: int) -> bool:
+        """Return whether anything was painted since there were so many paints."""
+        return self.painted > count
+
     def when_painted(self, then: Callable[[], None]) -> None:
         """Call a function once everything that is painted with the next paint is there."""
         self._then = then

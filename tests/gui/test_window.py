@@ -32,6 +32,7 @@ from gui.views.messages import Message
 from gui.views.start_dialog import StartDialog
 from gui.views.tables import RecordView
 from gui.window.seams import Engine
+from tests.bench.paints import PaintCount
 from tests.support.scripted_session import (
     ScriptedOpener,
     ScriptedSession,
@@ -560,6 +561,28 @@ async def test_rows_that_show_are_read_anew_once_however_often_the_counts_change
         assert not page.rows_due.waiting
         await stage.settle()
         assert asked == [1, 1, 1]
+
+
+async def test_counts_that_change_do_not_paint_the_tables_anew(tmp_path: Path) -> None:
+    """While pages are done and no file is found, the header changes four times a second, and the tables do not."""
+    async with _stage(tmp_path) as stage:
+        session = await stage.run_on(tmp_path)
+        session.rows = [document_row(number, f"{number}.pdf") for number in range(1, 31)]
+        session.counts = counts_of(1, dead=1, pending=28)
+        stage.window.refresh.now()
+        await stage.settle()
+        page = stage.window.run_page
+        header = PaintCount(page.header)
+        tables = PaintCount()
+        for extracted in range(2, 10):
+            if extracted == 6:  # what the opening had left to paint is painted
+                tables = PaintCount(page.documents_view.viewport(), page.tabs)
+            session.counts = counts_of(extracted, dead=1, pending=29 - extracted)
+            painted = header.painted
+            stage.window.refresh.tick()
+            page.rows_due.drop()
+            await until(partial(header.painted_since, painted))
+        assert tables.painted == 0
 
 
 async def test_what_can_be_done_is_offered_no_more_while_the_case_is_closing(tmp_path: Path) -> None:
