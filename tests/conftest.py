@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Where this is set, each of the hundreds of programs that tests start would compile the engine anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 LOOPS = ("asyncio", "qasync")
 _SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
