@@ -201,9 +201,9 @@ def test_a_sound_log_gives_the_same_either_way(case: CaseFile, tmp_path: Path) -
     assert check.singles == len(lines) - 1 - len(pages)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.whole) for seed in range(3, 12))])
 def test_whatever_is_changed_the_findings_are_the_same(case: CaseFile, tmp_path: Path, seed: int) -> None:
-    """Over a thousand changes of every kind: the same problems with the same lines, the same sums and heads."""
+    """Hundreds of changes of every kind: the same problems with the same lines, the same sums and heads."""
     lines = _log(case, tmp_path)
     source = random.Random(seed)  # noqa: S311  # repeatable, not secret
     found_something = 0

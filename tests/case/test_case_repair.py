@@ -59,7 +59,11 @@ from tests.support.runs import (
 from tests.support.wordy_extractor import WordyExtractor
 
 PAGE = 16384
-SEEDS = [int(os.environ["SLUICEGATE_TEST_SEED"])] if "SLUICEGATE_TEST_SEED" in os.environ else [1, 2, 3, 4]
+SEEDS = (
+    [int(os.environ["SLUICEGATE_TEST_SEED"])]
+    if "SLUICEGATE_TEST_SEED" in os.environ
+    else [1, *(pytest.param(seed, marks=pytest.mark.whole) for seed in (2, 3, 4))]
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the cases to repair are killed with SIGKILL")
 

@@ -106,7 +106,7 @@ def _repair(case: Path, new: Path, home: Path) -> str:
 @pytest.mark.fault(23)
 def test_a_second_program_is_told_which_process_has_the_case(case: Path, batch: Batch, tmp_path: Path) -> None:
     """The second is refused with the number of the first, which goes on to its end as if nothing had been."""
-    first = start(case, batch.folder, tmp_path, SLOWLY)
+    first = start(case, batch.folder, tmp_path, ("--rate", "150", "--burst", "4", "--workers", "1"))
     assert wait_until(lambda: pages_done(case) >= 20, first)
     first.send_signal(signal.SIGSTOP)  # so that it has the case for as long as the second one takes to start
     try:
@@ -125,8 +125,8 @@ def test_a_case_with_turned_bits_is_refused_and_repaired_into_a_new_one(
     case: Path, batch: Batch, tmp_path: Path
 ) -> None:
     """After a crash every page of the file is looked at; what is damaged is not written to, and can be repaired."""
-    _stop_at(case, batch.folder, tmp_path, 100)
-    _kill_at(case, batch.folder, tmp_path, 160)
+    _stop_at(case, batch.folder, tmp_path, 30)
+    _kill_at(case, batch.folder, tmp_path, 60)
     content = bytearray(case.read_bytes())
     for page in range(4, len(content) // 16384):
         content[page * 16384 + 3] ^= 0x40  # how many rows the page has
@@ -144,9 +144,9 @@ def test_a_case_with_turned_bits_is_refused_and_repaired_into_a_new_one(
 @pytest.mark.fault(25)
 def test_an_older_copy_in_place_of_the_case_is_found_out(case: Path, batch: Batch, tmp_path: Path) -> None:
     """The checkpoints kept outside the case tell; the newer file goes on, and so does the older one once repaired."""
-    _stop_at(case, batch.folder, tmp_path, 60)
+    _stop_at(case, batch.folder, tmp_path, 20)
     older = Path(shutil.copy(case, tmp_path / "older"))
-    _stop_at(case, batch.folder, tmp_path, 150)
+    _stop_at(case, batch.folder, tmp_path, 50)
     newer = case.rename(tmp_path / "newer")
     shutil.copy(older, case)
     said = _refused(case, tmp_path)
@@ -166,14 +166,14 @@ def test_an_older_copy_in_place_of_the_case_is_found_out(case: Path, batch: Batc
 
 
 @pytest.mark.fault(26)
-@pytest.mark.parametrize("first_run", [True, False])
+@pytest.mark.parametrize("first_run", [True, pytest.param(False, marks=pytest.mark.whole)])
 def test_a_case_whose_log_was_deleted_after_a_kill_is_found_out(
     case: Path, batch: Batch, tmp_path: Path, *, first_run: bool
 ) -> None:
     """Even in a case that was never closed before: it is not taken for a whole one, nor for none at all."""
     if not first_run:
-        _stop_at(case, batch.folder, tmp_path, 60)
-    _kill_at(case, batch.folder, tmp_path, 120)
+        _stop_at(case, batch.folder, tmp_path, 20)
+    _kill_at(case, batch.folder, tmp_path, 40)
     case.with_name(case.name + "-wal").unlink()
     case.with_name(case.name + "-shm").unlink(missing_ok=True)
     said = _refused(case, tmp_path)

@@ -144,7 +144,9 @@ def no_descriptor(pid: int) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("refuse", "why"),
     [
-        pytest.param(no_fork, "Resource temporarily unavailable", marks=[pytest.mark.fault(11), needs_strace]),
+        pytest.param(
+            no_fork, "Resource temporarily unavailable", marks=[pytest.mark.fault(11), needs_strace, pytest.mark.whole]
+        ),
         pytest.param(
             no_memory_for_a_fork,
             "Cannot allocate memory",

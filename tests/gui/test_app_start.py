@@ -80,7 +80,7 @@ def _log_says(logs: Path, words: str) -> bool:
 
 
 @pytest.mark.fault(16, by="kill -TERM of the window")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.whole)])
 def test_a_signal_during_a_run_stops_safely(tmp_path: Path, number: signal.Signals) -> None:
     """The program drains, commits and ends by itself with exit code 0; no worker is left, and no page is torn."""
     home, folder = tmp_path / "home", tmp_path / "in"

@@ -82,6 +82,7 @@ async def test_a_file_that_never_stands_still_is_given_up_and_never_taken_for_th
         assert await settling.look(os.fsencode(tmp_path / "gone.pdf"), CHANGED, None) is CHANGED
 
 
+@pytest.mark.one_loop("asyncio")
 async def test_a_document_that_is_still_being_copied_is_extracted_whole(tmp_path: Path) -> None:
     """A probe meets half a file; the rest arrives; the pages of the whole file are accounted for, in one version."""
     folder = write_documents(tmp_path / "in", [3])

@@ -1,5 +1,6 @@
 """Real PDFs, from end to end: what becomes of every document and page of the shared corpus, where it is there."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,24 @@ def differences(row: CorpusRow, document: dict[str, Any], pages: list[dict[str, 
     return found
 
 
+def _copies(rows: list[CorpusRow], folder: Path) -> Path:
+    """Copy some of the files, with their dates, to where they are alone."""
+    for row in rows:
+        copy = folder / row.path.relative_to(FOLDER)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(row.path, copy)
+    return folder
+
+
 @pytest.mark.skipif(corpus_rows() is None, reason="the shared corpus is not beside this checkout")
 @pytest.mark.one_loop("asyncio")
-async def test_every_document_of_the_corpus_ends_as_its_row_says(tmp_path: Path) -> None:
-    """Outcome, reason, page counts, characters and the repaired flag of every file."""
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.whole), 4])
+async def test_every_document_of_the_corpus_ends_as_its_row_says(tmp_path: Path, every: int) -> None:
+    """Outcome, reason, page counts, characters and the repaired flag of every file, or of every fourth that ends by itself."""
+    rows = sorted(corpus_rows() or (), key=lambda row: (row.found, row.category, row.path))
+    if every > 1:
+        rows = [row for row in rows if row.found not in {"timeout", "memory"}][::every]
+    folder = FOLDER if every == 1 else _copies(rows, tmp_path / "corpus")
     settings = Settings(flow=FlowLimits.build(workers=2), clocks=Clocks(page_s=8.0))
     session = await open_case(
         tmp_path / "case.sluice",
@@ -68,13 +83,12 @@ async def test_every_document_of_the_corpus_ends_as_its_row_says(tmp_path: Path)
         directories=Directories.below(tmp_path / "places"),
     )
     try:
-        summary = await session.run([FOLDER])
+        summary = await session.run([folder])
     finally:
         await session.close()
     assert summary.state is RunState.FINISHED
     assert summary.counts.reconciled
     fate_of = fates(tmp_path / "case.sluice")
-    rows = corpus_rows() or ()
     assert len(rows) == summary.counts.documents.enumerated
     wrong = [
         f"{row.path.relative_to(FOLDER)} {difference}"

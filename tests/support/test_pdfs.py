@@ -132,7 +132,7 @@ def test_a_page_that_never_ends_takes_time_and_no_memory(tmp_path: Path) -> None
     import signal  # noqa: PLC0415  # some of its names are missing elsewhere
 
     pdfs.never_ending_pdf(tmp_path / "a.pdf", 3, bad_page=2)
-    script = LIMITED.format(limit="RLIMIT_CPU", value=3)
+    script = LIMITED.format(limit="RLIMIT_CPU", value=2)
     done = subprocess.run([sys.executable, "-I", "-c", script, READER, tmp_path], check=False, capture_output=True)
     assert done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}
 

@@ -191,6 +191,7 @@ async def test_relieving_replaces_idle_workers_that_have_worked(tmp_path: Path) 
         assert await extracted(pool, tmp_path / "a.pdf")
 
 
+@pytest.mark.one_loop("asyncio")
 async def test_a_worker_that_does_not_go_is_ended() -> None:
     """One that ignores the end of its input is killed after a moment of grace."""
     async with running_pool(settings(workers=2), command=impostor("deaf")) as pool:
