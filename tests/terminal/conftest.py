@@ -53,7 +53,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     pdfs.not_a_pdf(folder / "page.pdf")
     with pytest.MonkeyPatch.context() as patch:
         settle(place, patch)
-        ended = sluicegate("run", folder, "--case", case, "--request-id", "REQ-1", "--json", "--workers", "2")
+        ended = sluicegate("run", folder, "--case", case, "--request-id", "REQ-1", "--json", "--workers", "1")
     assert ended.returncode == 1, ended.stderr
     return Finished(folder=folder, case=case, ended=ended)
 

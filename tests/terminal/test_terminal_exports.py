@@ -14,7 +14,7 @@ from tests.support import pdfs
 from tests.terminal.conftest import Finished, settle
 from tests.terminal.program import sluicegate, summary_of
 
-WORKERS = ("--workers", "2")
+WORKERS = ("--workers", "1")
 
 
 def verify(*arguments: str | Path) -> Result:

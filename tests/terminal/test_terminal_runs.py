@@ -11,7 +11,7 @@ from tests.support import pdfs
 from tests.terminal.conftest import Finished
 from tests.terminal.program import ROOT, environment, sluicegate, start, summary_of
 
-WORKERS = ("--workers", "2")
+WORKERS = ("--workers", "1")
 KEYS = {
     *("documents", "pages", "reconciled", "reasons", "audit_records", "audit_head", "elapsed_s", "pages_per_s"),
     *("peak_rss_bytes", "max_queue_depth", "max_permits_held", "holds"),

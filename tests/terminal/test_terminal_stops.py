@@ -21,7 +21,7 @@ from tests.terminal.program import read_until, sluicegate, start, summary_of
 if os.name == "nt":
     pytest.skip("signals are sent as POSIX systems do", allow_module_level=True)
 
-WORKERS = ("--workers", "2")
+WORKERS = ("--workers", "1")
 SLOW = ("--rate", "4", "--burst", "1")
 
 
