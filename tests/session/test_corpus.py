@@ -70,7 +70,7 @@ def _copies(rows: list[CorpusRow], folder: Path) -> Path:
 @pytest.mark.one_loop("asyncio")
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.whole), 4])
 async def test_every_document_of_the_corpus_ends_as_its_row_says(tmp_path: Path, every: int) -> None:
-    """Outcome, reason, pages, characters and the repaired flag of every file, or of every fourth that ends by itself."""
+    """Outcome, reason, pages, characters, the repaired flag of every file, or of every fourth that ends by itself."""
     rows = sorted(corpus_rows() or (), key=lambda row: (row.found, row.category, row.path))
     if every > 1:
         rows = [row for row in rows if row.found not in {"timeout", "memory"}][::every]
