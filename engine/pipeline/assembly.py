@@ -111,7 +111,7 @@ def assemble(
             now=now,
             on_settled=hooks.settled,
             blame=sources.blame,
-            look=Settling(inputs.threads.watcher, inputs.wall_s).look,
+            look=Settling(inputs.threads.watcher, inputs.wall_s, now).look,
         ),
     )
     enumerator = None

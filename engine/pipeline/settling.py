@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from engine.models.document import Failure, Probe
 from engine.models.outcome import Reason
 
-FRESH_S = 10.0
-"""A file that was written to less than so many seconds ago may still be written to."""
+STILL_S = 10.0
+"""How long a file must stand still, on our own clock, before it is no longer taken for one that is being copied."""
+
+CLOCKS_APART_S = 300.0
+"""A file whose date is further than this from our time is none that was written to just now, even where a file server's
+clock differs from ours."""
 
 MOST_LOOKS = 64
 """Looks after which a file that never comes to rest (a scanner may append to it all day) is given up: half an hour."""
@@ -31,11 +35,10 @@ class Look:
     """Which look this is, from 1."""
     version: tuple[int, int]
     """Size in bytes and time of the last change in nanoseconds."""
-
-    @property
-    def delay_s(self) -> float:
-        """Seconds until the next look."""
-        return min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2.0 ** (self.number - 1))
+    since_s: float
+    """When it was first seen like this, on the monotonic clock."""
+    delay_s: float
+    """Seconds until the next look."""
 
 
 class Settling:
@@ -44,11 +47,13 @@ class Settling:
     Args:
         thread: A thread for looking, which may block.
         wall_s: The wall clock, in seconds since 1970, by which file systems date changes.
+        now: The monotonic clock.
     """
 
-    def __init__(self, thread: Executor, wall_s: Callable[[], float]) -> None:
+    def __init__(self, thread: Executor, wall_s: Callable[[], float], now: Callable[[], float]) -> None:
         self._thread = thread
         self._wall_s = wall_s
+        self._now = now
 
     async def look(self, location: bytes, found: Probe | Failure, last: Look | None) -> Look | Probe | Failure:
         """Return what was found where that is final, or what the file looks like where it has to be left alone.
@@ -65,15 +70,22 @@ class Settling:
         version = await loop.run_in_executor(self._thread, _version, location)
         if version is None:
             return found
-        moves = last is not None and last.version != version
+        now_s = self._now()
+        # A share's clock may differ from ours, so that a date tells only whether to look again, and not when to stop.
+        recent = abs(self._wall_s() - version[1] / 1e9) < CLOCKS_APART_S
+        stands = last is not None and last.version == version
+        since_s = last.since_s if last is not None and stands else now_s
+        left_s = since_s + (STILL_S if recent else 0.0) - now_s
         # A copy may carry the date of its original from its first byte on: then only two looks can tell.
-        fresh = abs(self._wall_s() - version[1] / 1e9) < FRESH_S
-        if not (fresh or moves or (changed and last is None)):
+        if left_s <= 0 and (stands or (last is None and not changed)):
             return found
         number = 1 if last is None else last.number + 1
         if number > MOST_LOOKS:
             return Failure(reason=Reason.SOURCE_CHANGED)  # half a file must not pass for the whole
-        return Look(number=number, version=version)
+        delay_s = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2.0 ** (number - 1))
+        if stands:
+            delay_s = min(delay_s, left_s)
+        return Look(number=number, version=version, since_s=since_s, delay_s=delay_s)
 
 
 def _may_be_half(found: Probe | Failure) -> bool:

@@ -24,6 +24,9 @@ _REMEMBERED = 64
 Identity = tuple[int, int]
 """Device and inode of a folder: another one under the same path is another medium, or an empty mount point."""
 
+_EMPTY: Identity = (-1, -1)
+"""Stands for a folder with nothing in it when the run began: if documents are known below it, their drive is away."""
+
 
 class Blame(StrEnum):
     """What a document's failure says about its source."""
@@ -56,7 +59,8 @@ class SourceWatch:
         loop = asyncio.get_running_loop()
 
         def look() -> dict[bytes, Identity | None]:
-            return {folder: _identity(folder) for folder in (*self._roots, *_mounted_below(self._roots))}
+            folders = (*self._roots, *_mounted_below(self._roots))
+            return {folder: _EMPTY if _is_empty(folder) else _identity(folder) for folder in folders}
 
         self._known = await loop.run_in_executor(self._thread, look)
 
@@ -122,14 +126,16 @@ class SourceWatch:
         """Whether all these folders are there again: the same ones, or others with what was missed in them; blocking.
 
         A drive that is plugged in again, or a share that is mounted again, need not be the same device for the system.
-        An empty mount point is another folder, too, and nothing of what was missed is in it.
+        An empty mount point is another folder, too, and nothing of what was missed is in it. One that was empty from
+        the start is taken as it is once anything lies in it.
         """
         for folder, missed in away.items():
-            found = _identity(folder)
+            known, found = self._known[folder], _identity(folder)
             if found is None:
                 return False
-            if found != self._known[folder]:
-                if self._known[folder] is not None and not any(map(os.path.lexists, missed)):
+            if found != known:
+                is_other = _is_empty(folder) if known == _EMPTY else known is not None
+                if is_other and not any(map(os.path.lexists, missed)):
                     return False
                 self._known[folder] = found
         return True
@@ -154,6 +160,14 @@ def _mounted_below(roots: Iterable[bytes]) -> list[bytes]:
 
 
 _MAY_BE_AWAY = frozenset({Reason.SOURCE_UNREACHABLE, Reason.SOURCE_VANISHED})
+
+
+def _is_empty(folder: bytes) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return False
 
 
 def _identity(root: bytes) -> Identity | None:

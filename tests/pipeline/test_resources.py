@@ -11,6 +11,7 @@ import pytest
 
 from engine.models.document import DocumentRef, Failure
 from engine.models.outcome import HoldCause, Reason, RunState
+from engine.models.run import Tally
 from engine.pipeline.resources import MemoryReading, ProcessTree, TwoLevelHold, free_bytes
 from engine.pipeline.upstream import Blame, SourceWatch
 from engine.settings import MIB, DiskReserve, MemoryBudget, RetryLimits
@@ -130,6 +131,7 @@ async def test_a_drive_that_was_unplugged_is_told_from_a_file_that_is_gone(tmp_p
     """A folder that is missing, from the start or since, is waited for; one file that went away is not."""
     drive, gone = tmp_path / "drive", tmp_path / "gone"
     drive.mkdir()
+    (drive / "other.pdf").touch()
     changes: list[bool] = []
     with ThreadPoolExecutor(1) as thread:
         watch = SourceWatch([os.fsencode(gone), os.fsencode(drive)], changes.append, thread)
@@ -162,10 +164,10 @@ async def test_what_failed_while_a_drive_was_away_is_not_blamed_when_it_comes_ba
 async def test_a_file_that_is_there_again_is_tried_again(tmp_path: Path) -> None:
     """A document that vanished with its drive and is judged when both are back and the hold is over is not lost."""
     changes: list[bool] = []
+    (tmp_path / "a.pdf").touch()
     with ThreadPoolExecutor(1) as thread:
         watch = SourceWatch([os.fsencode(tmp_path)], changes.append, thread)
         await watch.begin()
-        (tmp_path / "a.pdf").touch()
         assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(tmp_path / "a.pdf")) is Blame.MOMENT
         assert await watch.blame(Reason.SOURCE_VANISHED, os.fsencode(tmp_path / "b.pdf")) is Blame.DOCUMENT
 
@@ -216,6 +218,44 @@ async def test_an_unplugged_drive_costs_no_document(tmp_path: Path, back: str) -
     assert summary.state is RunState.FINISHED
     assert summary.counts.documents.extracted == 40
     assert summary.counts.reasons == {}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be renamed elsewhere")
+@pytest.mark.parametrize("back", ["the drive", "something else"])
+@pytest.mark.one_loop("asyncio")
+async def test_a_case_resumed_on_an_empty_mount_point_waits_for_its_drive(tmp_path: Path, back: str) -> None:
+    """Known documents below a folder with nothing in it wait; once anything lies there, it is taken as it is."""
+    folder = write_documents(tmp_path / "in", [4] * 40)
+    extractor = ScriptedExtractor()
+
+    def probe(document: DocumentRef) -> Failure | None:
+        there = Path(os.fsdecode(document.location)).exists()
+        return None if there else Failure(reason=Reason.SOURCE_VANISHED, code=2)
+
+    extractor._probe = probe
+    async with open_run(tmp_path / "c.sluice", folder, extractor, small_flow()) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        while run.counts.documents.extracted < 3:
+            await asyncio.sleep(0)
+        run.stop()
+        assert (await running).state is RunState.INCOMPLETE
+        done = run.counts.documents.extracted
+    assert done < 40
+    folder.rename(tmp_path / "unplugged")
+    folder.mkdir()
+    async with open_run(tmp_path / "c.sluice", folder, extractor, small_flow()) as run, asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.execute())
+        while not any(hold.cause is HoldCause.UPSTREAM for hold in run.snapshot().stage.holds):
+            await asyncio.sleep(0.01)
+        if back == "the drive":
+            folder.rmdir()
+            (tmp_path / "unplugged").rename(folder)
+        else:
+            (folder / "the drive is given up.txt").touch()
+        summary = await running
+    assert summary.state is RunState.FINISHED
+    lost = 0 if back == "the drive" else 40 - done
+    assert summary.counts.documents == Tally(enumerated=40, extracted=40 - lost, dead_letter=lost)
 
 
 async def test_a_document_lost_to_its_source_is_tried_again_when_it_is_met_again(tmp_path: Path) -> None:
