@@ -5,15 +5,15 @@ else works where it is missing.
 """
 
 import os
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from engine.errors import ExitCode
 from engine.terminal.border import RUN_EXIT_CODES, TerminalCommand, debug_option
 from engine.terminal.commands import terminal_commands
+from engine.terminal.program import run_program
 from engine.version import __version__
 from gui.app import display
 
@@ -64,7 +64,7 @@ def open_(ctx: click.Context, *, paths: tuple[Path, ...]) -> ExitCode:
     problem = display.no_display(os.environ)
     if not problem:
         return _show_window(paths)
-    click.echo(f"{problem} The work is done in the terminal.", err=True)
+    _say(f"{problem} The work is done in the terminal.")
     cases = [path for path in paths if path.suffix == ".sluice"]
     sources = tuple(path for path in paths if path not in cases)
     if not paths:
@@ -97,20 +97,16 @@ def _show_window(paths: tuple[Path, ...]) -> ExitCode:
 
 
 def _no_window(problem: str) -> ExitCode:
-    click.echo(f"{problem} Without a window, `sluicegate run` does the same work.", err=True)
+    _say(f"{problem} Without a window, `sluicegate run` does the same work.")
     return ExitCode.USAGE
 
 
-def main() -> None:
+def _say(sentence: str) -> None:
+    from engine.terminal.console import messages  # noqa: PLC0415  # rich loads only when something is printed
+
+    messages().write_line(sentence)
+
+
+def main() -> NoReturn:
     """Run the command line of the program and leave with its exit code."""
-    name = "sluicegate" if Path(sys.argv[0]).name == "__main__.py" else None
-    try:
-        code = sluicegate.main(prog_name=name, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        # Alone, click would leave with 1, which says here that everything is accounted for.
-        click.echo("Interrupted.", err=True)
-        code = ExitCode.STOPPED
-    sys.exit(code)
+    run_program(lambda: sluicegate)

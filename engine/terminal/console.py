@@ -39,12 +39,12 @@ class LastingStream:
     """A text stream that outlives its reader.
 
     When the pipe is closed or the terminal is gone, it swallows what is written instead of ending the program: the
-    work is worth more than its display.
+    work is worth more than its display. Where there was no stream from the start (`2>&-`), nobody is there either.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._gone = False
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = io.StringIO() if stream is None else stream
+        self._gone = stream is None
         if isinstance(stream, io.TextIOWrapper):
             # What the encoding lacks is written as an escape, where it would raise an error.
             stream.reconfigure(errors="backslashreplace")
@@ -91,7 +91,7 @@ class LastingStream:
 class PlainWordsConsole(Console):
     """A console that prints what it is given: no markup, no highlighting, no emoji names."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         lasting = LastingStream(stream)
         super().__init__(file=cast("TextIO", lasting), markup=False, highlight=False, emoji=False)
 

@@ -1,0 +1,94 @@
+"""The program around its commands: started with closed streams, or not able to start at all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import pdfs
+from tests.support.runs import records_of
+from tests.terminal.conftest import Finished
+from tests.terminal.program import COMMAND, environment
+
+FULL = (">/dev/full 2>/dev/full",) if Path("/dev/full").exists() else ()
+POSIX = pytest.mark.skipif(os.name == "nt", reason="closes the streams with a POSIX shell")
+
+
+def call(redirected: str, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    """Run the program to its end with its streams redirected as a shell is told."""
+    shell = ["sh", "-c", f'exec "$@" {redirected}', "sh"]
+    return subprocess.run(
+        [*shell, *COMMAND, *map(str, arguments)], capture_output=True, env=environment(), timeout=120, check=False
+    )
+
+
+@POSIX
+@pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&- >&- 2>&-", *FULL])
+def test_closed_streams_change_neither_the_work_nor_the_exit_code(
+    redirected: str, finished: Finished, tmp_path: Path
+) -> None:
+    """A log is exported and verified, a forged one is not, and wrong usage is wrong usage, though nobody reads it."""
+    log = tmp_path / "log.jsonl"
+    assert call(redirected, "export", finished.case, "--audit", log).returncode == 0
+    assert call(redirected, "verify", log).returncode == 0
+    log.write_bytes(log.read_bytes().replace(b"EXTRACTED", b"EXTRACTEE", 1))
+    assert call(redirected, "verify", log).returncode == 1
+    assert call(redirected, "run", "--nonsense").returncode == 2
+
+
+@POSIX
+@pytest.mark.parametrize("redirected", ["2>&-", "<&- >&- 2>&-"])
+def test_a_run_with_closed_streams_does_its_work(redirected: str, tmp_path: Path) -> None:
+    """Every page is extracted, with progress and summary, and the exit code says so."""
+    pdfs.batch(tmp_path / "in", 1, 1)
+    case = tmp_path / "case.sluice"
+    assert call(redirected, "run", tmp_path / "in", "--case", case, "--workers", "1").returncode == 0
+    assert "RECONCILED" in {record["event"] for record in records_of(case)}
+
+
+@POSIX
+def test_what_was_closed_is_not_given_to_the_next_file(tmp_path: Path) -> None:
+    """A file that is opened later cannot be taken for standard output or error by anything that writes there."""
+    program = (
+        "import os, sys\n"
+        "from engine.terminal.program import open_standard_streams\n"
+        "open_standard_streams()\n"
+        f"fd = os.open({str(tmp_path / 'made')!r}, os.O_CREAT | os.O_WRONLY)\n"
+        "print('nobody reads this'); os.write(2, b'nor this')\n"
+        "sys.exit(10 + (fd > 2) + (sys.stderr is not None))\n"
+    )
+    shell = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+    done = subprocess.run([*shell, sys.executable, "-c", program], env=environment(), timeout=60, check=False)
+    assert done.returncode == 12
+    assert (tmp_path / "made").read_bytes() == b""
+
+
+@pytest.mark.parametrize("module", ["engine.terminal", "gui"])
+def test_a_program_that_cannot_start_does_not_leave_with_the_code_of_an_outcome(module: str) -> None:
+    """Python's own code for a fault says here that everything is accounted for; ours says that nothing is."""
+    program = (
+        "import runpy, sys\n"
+        "sys.modules['engine.terminal.commands'] = None\n"
+        f"runpy.run_module({module!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, env=environment(), timeout=60, check=False
+    )
+    assert done.returncode == 3
+    assert b"ModuleNotFoundError" in done.stderr
+
+
+@POSIX
+def test_a_help_text_that_nobody_reads_is_no_outcome() -> None:
+    """Neither a full disk nor a closed pipe makes the program leave with what `problems found` leaves with."""
+    for redirected in FULL:
+        assert call(redirected, "--help").returncode not in {0, 1}
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run([*COMMAND, "--help"], stdout=writer, env=environment(), timeout=60, check=False)
+    finally:
+        os.close(writer)
+    assert done.returncode not in {0, 1}
