@@ -7,11 +7,12 @@ Covers what the terminal prints about each. How an export is written and what a 
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from engine.case.verify import verify_file
-from engine.errors import CaseDamagedError, CaseError, CaseInUseError, ExitCode
+from engine.errors import CaseError, EngineError, ExitCode, StorageError
 from engine.models.run import VerifyReport
 from engine.sample.batch import write_sample_batch
 from engine.sample.expected import expected_counts
@@ -139,13 +140,7 @@ def _with_case(case: Path, operator: str | None, act: Callable[[Session], Awaita
         raise CaseError(f"There is no case file {shown(case)}. Check its name.")
 
     async def opened() -> T:
-        open_it = functools.partial(open_case, case, settings=Settings(), directories=Directories.default())
-        try:
-            session = await open_it(operator=operator)
-        except (CaseInUseError, CaseDamagedError) as error:
-            # What is there can still be looked at and taken out, with a word about what is wrong with it.
-            messages().write_line(f"{error} It is only read now, and this is not recorded in it.")
-            session = await open_it(read_only=True)
+        session = await _open(case, operator)
         try:
             if session.info.note:
                 messages().write_line(session.info.note)
@@ -154,3 +149,18 @@ def _with_case(case: Path, operator: str | None, act: Callable[[Session], Awaita
             await session.close()
 
     return asyncio.run(opened())
+
+
+async def _open(case: Path, operator: str | None) -> Session:
+    """Open a case as well as it can be: what is taken out of it is recorded in it, unless it can only be read."""
+    open_it = functools.partial(open_case, case, settings=Settings(), directories=Directories.default())
+    try:
+        return await open_it(operator=operator)
+    except (CaseError, StorageError) as error:
+        # Whatever is against writing (another process has it, a disc, a share, a full disk, damage), what is there can
+        # still be looked at and taken out, with a word about what is wrong with it.
+        with suppress(EngineError):  # where it cannot be read either, the first sentence is the one to show
+            session = await open_it(read_only=True)
+            messages().write_line(f"{error} It is only read now, and this is not recorded in it.")
+            return session
+        raise
