@@ -27,6 +27,19 @@ def document_label(doc_id: int) -> str:
     return f"D{doc_id:07d}"
 
 
+EARLIEST_NS, LATEST_NS = -(2**63), 2**63 - 1
+"""The dates between which modification times are kept: from 1677 to 2262."""
+
+
+def kept_time_ns(mtime_ns: int) -> int:
+    """Return a file's modification time as it is kept and compared everywhere.
+
+    Some file systems hold years that 64 bits of nanoseconds do not reach. Whoever asks the system for a date passes it
+    through here, so that two looks at one file find the same.
+    """
+    return max(EARLIEST_NS, min(mtime_ns, LATEST_NS))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
     """One directory entry that the enumeration met."""

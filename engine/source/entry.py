@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from engine.models.document import FoundFile
+from engine.models.document import FoundFile, kept_time_ns
 from engine.models.outcome import SkipReason
 
 _JUNK_FILES = frozenset({b".ds_store", b"thumbs.db", b"desktop.ini"})
@@ -44,7 +44,8 @@ def look_at(root: bytes, path: bytes, suffixes: Sequence[bytes]) -> tuple[FoundF
     enter = stat.S_ISDIR(info.st_mode) and skip in {None, SkipReason.DIRECTORY}
     if enter and skip is None:
         return None, True
-    return FoundFile(root=root, path=path, size_bytes=info.st_size, mtime_ns=info.st_mtime_ns, skip=skip), enter
+    mtime_ns = kept_time_ns(info.st_mtime_ns)
+    return FoundFile(root=root, path=path, size_bytes=info.st_size, mtime_ns=mtime_ns, skip=skip), enter
 
 
 def unseen(root: bytes, path: bytes, suffixes: Sequence[bytes], error: OSError) -> FoundFile:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from engine.models.document import Failure, PageResult, Posture, Probe
+from engine.models.document import EARLIEST_NS, LATEST_NS, Failure, PageResult, Posture, Probe
 from engine.models.outcome import Method, Outcome, Reason
 from engine.work.frames import Frame, FrameError
 from engine.work.messages import PageKind
@@ -107,7 +107,7 @@ def probe_of(frame: Frame) -> Probe:
         sha256=sha256,
         page_count=_number(found["page_count"], 1, _MOST_PAGES),
         size_bytes=_number(found["size_bytes"], 1, _MOST),
-        mtime_ns=_number(found["mtime_ns"], -_MOST, _MOST),
+        mtime_ns=_number(found["mtime_ns"], EARLIEST_NS, LATEST_NS),
         repaired=repaired,
     )
 

@@ -10,7 +10,9 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from engine.models.document import kept_time_ns
 from engine.models.outcome import Reason
 
 _SNIFFED_BYTES = 1024
@@ -69,6 +71,11 @@ class Version:
     size_bytes: int
     mtime_ns: int
 
+    @classmethod
+    def of(cls, found: os.stat_result) -> Self:
+        """Return the version that the system shows."""
+        return cls(size_bytes=found.st_size, mtime_ns=kept_time_ns(found.st_mtime_ns))
+
 
 class SourceFile:
     """An open file.
@@ -98,7 +105,7 @@ class SourceFile:
             self.close()
             raise system_error(error) from error
         self.identity = (found.st_dev, found.st_ino)
-        self.version = Version(size_bytes=found.st_size, mtime_ns=found.st_mtime_ns)
+        self.version = Version.of(found)
         if not stat.S_ISREG(found.st_mode):
             self.close()
             raise DocumentError(Reason.SOURCE_CHANGED)
@@ -119,7 +126,7 @@ class SourceFile:
             found = os.fstat(self.fd)
         except OSError as error:
             raise system_error(error) from error
-        if Version(size_bytes=found.st_size, mtime_ns=found.st_mtime_ns) != self.version:
+        if Version.of(found) != self.version:
             raise DocumentError(Reason.SOURCE_CHANGED)
 
     def sniff(self) -> None:
