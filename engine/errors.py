@@ -35,6 +35,10 @@ class SettingsError(EngineError):
     exit_code = ExitCode.USAGE
 
 
+class MachineError(EngineError):
+    """The machine refuses what the program cannot work without, such as threads; nothing was begun."""
+
+
 class SourceError(EngineError):
     """A source that was asked for cannot be used at all, such as a folder that does not exist."""
 

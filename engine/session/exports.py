@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,10 +22,14 @@ class Exports:
     Args:
         reader: Opens a reader of the case, for one export.
         record: Commits the record of an export.
+        thread: Writes them, one after the other.
     """
 
-    def __init__(self, reader: Callable[[], CaseReader], record: Callable[[Noted], Awaitable[None]]) -> None:
+    def __init__(
+        self, reader: Callable[[], CaseReader], record: Callable[[Noted], Awaitable[None]], thread: Executor
+    ) -> None:
         self._reader = reader
+        self._thread = thread
         self._record = record
         self._under_way = 0
         self._ended = asyncio.Event()
@@ -73,7 +78,7 @@ class Exports:
         self._under_way += 1
         self._ended.clear()
         try:
-            report = await asyncio.get_running_loop().run_in_executor(None, export)
+            report = await asyncio.get_running_loop().run_in_executor(self._thread, export)
             await self._record(record(report))
             return report
         finally:

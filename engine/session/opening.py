@@ -1,6 +1,5 @@
 """Opening a case: from a path to a session, with everything that stands behind it on this system."""
 
-import asyncio
 import getpass
 import random
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from engine.errors import CaseError, CaseTooNewError, SettingsError
 from engine.flow.clock import SystemClock
 from engine.pipeline.seams import Source
 from engine.session.directories import Directories, load_settings
-from engine.session.session import Parts, Session
+from engine.session.session import Parts, Session, case_threads
 from engine.settings import Settings
 from engine.source.folder import FolderSource
 from engine.work.pool import WorkerPool
@@ -42,15 +41,26 @@ async def open_case(
     Raises:
         CaseError: When the case cannot be used, or is about another request.
         SettingsError: When the saved settings are impossible, or a new case has no request id.
+        MachineError: When the system refuses the threads that it takes; then no case was made or opened.
     """
     directories = directories or Directories.default()
     settings = settings or load_settings(directories)
-    loop = asyncio.get_running_loop()
-    case = await loop.run_in_executor(None, _open, path, request_id, directories, read_only)
+    threads = case_threads()
     try:
-        return Session(case, settings=settings, operator=operator or operator_name(), parts=parts or usual_parts())
-    except BaseException:  # a cancellation, too: the case is closed
-        case.close()
+        case = await threads.on("writer", lambda: _open(path, request_id, directories, read_only=read_only))
+        try:
+            return Session(
+                case,
+                settings=settings,
+                operator=operator or operator_name(),
+                parts=parts or usual_parts(),
+                threads=threads,
+            )
+        except BaseException:  # a cancellation, too: the case is closed
+            case.close()
+            raise
+    except BaseException:  # as above: no thread stays behind
+        threads.close()
         raise
 
 
@@ -87,7 +97,7 @@ def _folder_source(sources: Sequence[Path]) -> Source:
     return source
 
 
-def _open(path: Path, request_id: str | None, directories: Directories, read_only: bool) -> CaseFile:  # noqa: FBT001
+def _open(path: Path, request_id: str | None, directories: Directories, *, read_only: bool) -> CaseFile:
     ledger = CheckpointLedger(directories.checkpoints)
     if read_only:
         return CaseFile.open(path, ledger=ledger, read_only=True)

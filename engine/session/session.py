@@ -8,8 +8,7 @@ is called on one event loop, whichever that is.
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +34,7 @@ from engine.pipeline.inputs import RunInputs, Threads
 from engine.pipeline.run import Run
 from engine.pipeline.seams import Extractor, Source
 from engine.session.exports import Exports
+from engine.session.threads import OwnThreads
 from engine.settings import Settings
 
 T = TypeVar("T")
@@ -61,9 +61,15 @@ class Session:
         settings: Limits and preferences for its runs.
         operator: Who works with it, as the audit log states it.
         parts: What runs are made of.
+        threads: What `case_threads` gave, where it was called before the case was opened; the session closes them.
+
+    Raises:
+        MachineError: When the system refuses the threads.
     """
 
-    def __init__(self, case: CaseFile, *, settings: Settings, operator: str, parts: Parts) -> None:
+    def __init__(
+        self, case: CaseFile, *, settings: Settings, operator: str, parts: Parts, threads: OwnThreads | None = None
+    ) -> None:
         self._case = case
         self._settings = settings
         self._operator = operator
@@ -73,14 +79,12 @@ class Session:
         self._paused = self._info.paused
         self._recovered = self._info.recovered
         self._reader: CaseReader | None = None
-        self._threads = {
-            name: ThreadPoolExecutor(1, f"case-{name}") for name in ("writer", "reader", "lister", "sampler", "watcher")
-        }
+        self._threads = threads or case_threads()
         self._run: Run | None = None
         """The run that is going on, or the last one."""
         self._current: Run | None = None
         """The run that is going on."""
-        self._exports = Exports(case.reader, self._note)
+        self._exports = Exports(case.reader, self._note, self._threads["exporter"])
         self._last: RunSummary | None = None
         self._idle_metrics = Metrics(started_at_s=parts.clock.monotonic())
         self._ended = asyncio.Event()
@@ -169,7 +173,7 @@ class Session:
         return Run(
             RunInputs(
                 store=self._case,
-                threads=Threads(**self._threads),
+                threads=Threads(**{name: self._threads[name] for name in _RUN_THREADS}),
                 extractor=self._parts.extractor(self._settings),
                 source=source,
                 sources=tuple(map(os.fsencode, wanted)),
@@ -273,8 +277,7 @@ class Session:
             await self._on("writer", self._case.close)
         finally:
             # These two are idle now. The others may be stuck in a disk that does not answer: they are left to it.
-            for name, executor in self._threads.items():
-                executor.shutdown(wait=name in {"writer", "reader"}, cancel_futures=True)
+            self._threads.close(wait_for=("writer", "reader"))
 
     def _ask(self, stop: Callable[[Run], None]) -> None:
         """Have a run stopped, one that is just being prepared too."""
@@ -351,9 +354,19 @@ class Session:
             self._reader.close()
 
     async def _on(self, thread: str, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads[thread], call)
+        return await self._threads.on(thread, call)
 
 
+def case_threads() -> OwnThreads:
+    """Start all threads that a session needs, for itself and for its runs.
+
+    Raises:
+        MachineError: When the system refuses one.
+    """
+    return OwnThreads("case", *_RUN_THREADS, "exporter")
+
+
+_RUN_THREADS = tuple(item.name for item in fields(Threads))
 _CLOSED = "This case has been closed. Open it again to go on with it."
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from engine.case.verify import verify_file
 from engine.errors import CaseError, EngineError, ExitCode, StorageError
 from engine.models.run import VerifyReport
-from engine.sample.batch import write_sample_batch
+from engine.sample.batch import write_sample_batch_now
 from engine.sample.expected import expected_counts
 from engine.session.directories import Directories
 from engine.session.opening import open_case
@@ -111,7 +111,7 @@ def sample(folder: Path) -> ExitCode:
     Raises:
         EngineError: When it cannot be written.
     """
-    written = asyncio.run(write_sample_batch(folder))
+    written = write_sample_batch_now(folder)
     counts, console = expected_counts(folder), output()
     console.write_line(f"The sample batch is in {shown(folder)}: {written:,} files.")
     console.write_line(

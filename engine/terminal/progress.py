@@ -7,7 +7,7 @@ on a thread: a terminal that is held (Ctrl+S), or a pipe that nobody reads, must
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -300,10 +300,13 @@ class Progress:
         self._ended = True
         self._nudge.set()
 
-    async def follow(self) -> None:
-        """Show the run until `end` is called."""
+    async def follow(self, writer: Executor) -> None:
+        """Show the run until `end` is called.
+
+        Args:
+            writer: One thread, for everything that writes.
+        """
         loop = asyncio.get_running_loop()
-        writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="progress")
         try:
             while not self._ended:
                 self._nudge.clear()
@@ -313,7 +316,6 @@ class Progress:
                         await self._nudge.wait()
         finally:
             await asyncio.shield(loop.run_in_executor(writer, self._close, self._taken()))
-            writer.shutdown(wait=False)
 
     def _taken(self) -> tuple[str, ...]:
         taken = tuple(self._sentences)

@@ -14,6 +14,7 @@ from engine.models.run import CaseInfo, RunSummary
 from engine.session.directories import Directories, default_case_path, default_request_id, remember_case
 from engine.session.opening import open_case
 from engine.session.session import Session
+from engine.session.threads import OwnThreads
 from engine.settings import Settings
 from engine.source.root import resolve
 from engine.terminal.console import messages, output, shown
@@ -92,11 +93,11 @@ class _Run:
     async def run(self) -> RunEnd:
         """Run with the display beside it, and with signals taken as requests to stop."""
         end: RunEnd | EngineError
-        with self._stop.listening():
+        with OwnThreads("terminal", "display", "files") as threads, self._stop.listening():
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._progress.follow(), name="progress")
+                tasks.create_task(self._progress.follow(threads["display"]), name="progress")
                 try:
-                    end = await self._run_case()
+                    end = await self._run_case(threads)
                 except EngineError as error:
                     end = error  # raised below: the group would wrap it
                 finally:
@@ -105,18 +106,18 @@ class _Run:
             raise end
         return end
 
-    async def _run_case(self) -> RunEnd:
-        session = await self._open()
+    async def _run_case(self, threads: OwnThreads) -> RunEnd:
+        new = await threads.on("files", lambda: CaseFile.is_new(self._case))
+        session = await self._open(new=new)
         try:
             self._check(session.info)
-            await asyncio.to_thread(remember_case, self._directories, session.info)
+            await threads.on("files", lambda: remember_case(self._directories, session.info))
             return RunEnd(info=session.info, summary=await self._run_session(session))
         finally:
             await session.close()
 
-    async def _open(self) -> Session:
+    async def _open(self, *, new: bool) -> Session:
         request = self._request
-        new = await asyncio.to_thread(CaseFile.is_new, self._case)
         return await open_case(
             self._case,
             # Where the case exists, its id is compared below: another id is a fault of the call, not of the case.

@@ -19,11 +19,18 @@ class MemorySampler:
         self._processes: set[WorkerProcess] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="worker-memory", daemon=True)
+        self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Begin to measure."""
-        self._thread.start()
+    def start(self) -> bool:
+        """Begin to measure, unless that goes on already; return whether the system gives the thread for it."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="worker-memory", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
+        return True
 
     def add(self, process: WorkerProcess) -> None:
         """Measure this process from now on; from any thread."""
@@ -38,7 +45,7 @@ class MemorySampler:
     def close(self) -> None:
         """End the thread."""
         self._stop.set()
-        if self._thread.is_alive():
+        if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:

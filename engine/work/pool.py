@@ -88,7 +88,6 @@ class WorkerPool:
         self._staffing = Staffing(
             command=self._command, parent_pid=os.getpid(), owner=self, sampler=self._sampler, post=self._post
         )
-        self._sampler.start()
         # No task group: the watchdog lives from here to `close`, which ends it and waits for it.
         self._watchdog = self._loop.create_task(self._watch(), name="worker-watchdog")
         self._watchdog.add_done_callback(self._on_watchdog_done)
@@ -268,6 +267,9 @@ class WorkerPool:
                 self._hire(number)
 
     def _hire(self, number: int) -> None:
+        if not self._sampler.start():  # no worker may live unmeasured
+            self._start_failed(NO_THREAD)
+            return
         address_space_bytes = self._settings.worker.address_space_bytes
         try:
             keeper = Keeper(self._staffing, name=f"worker-{number}", address_space_bytes=address_space_bytes)

@@ -92,3 +92,32 @@ def test_a_help_text_that_nobody_reads_is_no_outcome() -> None:
     finally:
         os.close(writer)
     assert done.returncode not in {0, 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for stacks that Linux is known to refuse")
+@pytest.mark.parametrize("command", ["run", "export", "text"])
+def test_a_system_without_threads_is_told_in_one_sentence(command: str, finished: Finished, tmp_path: Path) -> None:
+    """Nothing is begun: the case is as it was, no new one is made, and it is no fault of the program."""
+    arguments = {
+        "run": ["run", finished.folder, "--case", tmp_path / "new.sluice"],
+        "export": ["export", finished.case, "--audit", tmp_path / "log.jsonl"],
+        "text": ["text", finished.case, tmp_path / "texts"],
+    }[command]
+    program = (
+        "import runpy, threading\n"
+        "threading.stack_size(1 << 47)\n"  # more than there are addresses
+        "runpy.run_module('engine.terminal', run_name='__main__', alter_sys=True)\n"
+    )
+    before = finished.case.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"The system refuses a thread")
+    assert done.stderr.count(b"\n") == 1
+    assert finished.case.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"case.sluice", "home"}

@@ -3,7 +3,8 @@
 import asyncio
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -226,8 +227,15 @@ class RecordingScreen:
         self.closed += 1
 
 
+@pytest.fixture
+def writer() -> Iterator[Executor]:
+    """The thread of the display."""
+    with ThreadPoolExecutor(1, "progress") as thread:
+        yield thread
+
+
 @pytest.mark.one_loop("asyncio")
-async def test_progress_is_drawn_off_the_loop_until_its_end() -> None:
+async def test_progress_is_drawn_off_the_loop_until_its_end(writer: Executor) -> None:
     """The loop only reads the snapshot; what is said at the very end is said all the same."""
     screen, shot, seen = RecordingScreen(), snapshot(), asyncio.Event()
     progress = Progress(screen)
@@ -237,7 +245,7 @@ async def test_progress_is_drawn_off_the_loop_until_its_end() -> None:
         return shot
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(progress.follow(), name="progress")
+        tasks.create_task(progress.follow(writer), name="progress")
         progress.say("first")
         progress.watch(read)
         await seen.wait()
@@ -251,7 +259,7 @@ async def test_progress_is_drawn_off_the_loop_until_its_end() -> None:
 
 
 @pytest.mark.one_loop("asyncio")
-async def test_a_cancelled_display_is_closed() -> None:
+async def test_a_cancelled_display_is_closed(writer: Executor) -> None:
     """Whatever ends the display, the terminal is left as it was found."""
     screen, seen = RecordingScreen(), asyncio.Event()
     progress = Progress(screen)
@@ -261,7 +269,7 @@ async def test_a_cancelled_display_is_closed() -> None:
         return snapshot()
 
     progress.watch(read)
-    task = asyncio.ensure_future(progress.follow())
+    task = asyncio.ensure_future(progress.follow(writer))
     await seen.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -279,7 +287,7 @@ class FailingScreen(RecordingScreen):
 
 
 @pytest.mark.one_loop("asyncio")
-async def test_a_fault_in_the_display_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_in_the_display_does_not_end_the_run(writer: Executor, caplog: pytest.LogCaptureFixture) -> None:
     """The display is given up, noted in the log, and the task beside it goes on."""
     screen, reads = FailingScreen(), asyncio.Semaphore(0)
     progress = Progress(screen)
@@ -290,7 +298,7 @@ async def test_a_fault_in_the_display_does_not_end_the_run(caplog: pytest.LogCap
 
     progress.watch(read)
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(progress.follow(), name="progress")
+        tasks.create_task(progress.follow(writer), name="progress")
         for _ in range(3):
             await reads.acquire()
         progress.end()
