@@ -20,6 +20,7 @@ from engine.case.disks import require_local_disk
 from engine.case.identity import CaseIdentity
 from engine.case.inspection import TAIL, check_chain_end, check_checkpoint, check_file
 from engine.case.lock import CaseLock
+from engine.case.logframes import LogFinding, look_at_log
 from engine.case.reader import CaseReader
 from engine.case.schema import VERSION, apply_steps, check_tables, insert_header, is_blank, migrate, too_new, version_of
 from engine.case.state import CaseState
@@ -27,7 +28,7 @@ from engine.case.storage import (
     SQLITE_MAGIC,
     connect_reader,
     connect_writer,
-    has_log,
+    log_is_damaged,
     log_is_gone,
     mark_in_use,
     not_a_case,
@@ -116,7 +117,7 @@ class CaseFile:
         if not cls.is_new(path):
             raise CaseError(f"There is something at {shown(path)} already. Open it, or choose another name.")
 
-        def prepare(connection: apsw.Connection) -> str:
+        def prepare(connection: apsw.Connection) -> None:
             if not is_blank(connection):
                 raise CaseError(f"A case was just created at {shown(path)} by another program. Open it instead.")
             with transaction(connection):
@@ -124,7 +125,6 @@ class CaseFile:
                 insert_header(connection, identity.line)
                 CaseState(head=identity.digest).save(connection)
             sync_folder(path.absolute().parent)
-            return ""
 
         return cls._open_for_writing(path, prepare, ledger, clock)
 
@@ -157,7 +157,6 @@ class CaseFile:
         clock = clock or CaseClock()
         if not path.exists():
             raise CaseError(f"There is no case at {shown(path)}. Check the name, or begin a new case.")
-        with_log = has_log(path)  # before anybody looks into the file, since SQLite makes an empty one for that
         # Looked at without writing: a file of another program must not even get another journal mode.
         version = None if cls.is_new(path) else _version(path)
         if version is None:
@@ -170,30 +169,27 @@ class CaseFile:
             raise too_new(shown(path), version)
         require_local_disk(path, mounts)
 
-        def prepare(connection: apsw.Connection) -> str:
-            migrate(connection)
-            check_tables(connection, shown(path))
-            return _inspect(connection, path, ledger, with_log=with_log)
-
-        return cls._open_for_writing(path, prepare, ledger, clock)
+        return cls._open_for_writing(path, migrate, ledger, clock, inspect=lambda: _inspect(path, ledger))
 
     @classmethod
     def _open_for_writing(
         cls,
         path: Path,
-        prepare: Callable[[apsw.Connection], str],
+        prepare: Callable[[apsw.Connection], object],
         ledger: CheckpointKeeper | None,
         clock: CaseClock,
+        inspect: Callable[[], str] = lambda: "",
     ) -> Self:
         with contextlib.ExitStack() as undo, opening_errors(path):
             lock = CaseLock(path)
             undo.callback(lock.release)
+            note = inspect()
             connection = connect_writer(path)
             undo.callback(connection.close)
             # Until everything was checked, not even closing may move anything into the file; and later only a clean
             # close may.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            note = prepare(connection)
+            prepare(connection)
             if note:
                 renew_log(path)
             mark_in_use(connection, died=lock.died)
@@ -337,17 +333,31 @@ def _version(path: Path) -> int | None:
             return None if is_blank(connection) else version_of(connection, shown(path))
 
 
-def _inspect(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None, *, with_log: bool) -> str:
-    """Check a case before it is written to; return a sentence to show."""
-    identity = CaseIdentity.of_line(connection.execute("SELECT line FROM header").get, path)
-    state = CaseState.load(connection)
-    is_clean = connection.execute("SELECT clean FROM state").get == 1
-    if not is_clean and not with_log:
-        raise log_is_gone(path)
-    if not is_clean:
-        check_file(connection, path)
-    check_chain_end(connection, path, identity, state, records=1 if is_clean else TAIL)
-    point = None if ledger is None else ledger.last(identity.case_id)
-    if point is not None:
-        check_checkpoint(connection, path, point)
+def _inspect(path: Path, ledger: CheckpointKeeper | None) -> str:
+    """Check a case before it is written to, as it stands on disk; return a sentence to show.
+
+    Everything is only read: a case that is refused must look the same to the next one who judges it.
+    """
+    try:
+        log = look_at_log(path)  # as it is, since SQLite takes of it what it likes
+    except OSError as error:
+        raise CaseError(
+            f"{shown(path)}-wal cannot be read ({error.strerror}). Nothing was changed in the case. Check the disk and "
+            "try again."
+        ) from error
+    if log is LogFinding.DAMAGED:
+        raise log_is_damaged(path)
+    with contextlib.closing(connect_reader(path)) as connection:
+        check_tables(connection, shown(path))
+        identity = CaseIdentity.of_line(connection.execute("SELECT line FROM header").get, path)
+        state = CaseState.load(connection)
+        is_clean = connection.execute("SELECT clean FROM state").get == 1
+        if not is_clean and log is LogFinding.EMPTY:
+            raise log_is_gone(path)
+        if not is_clean:
+            check_file(connection, path)
+        check_chain_end(connection, path, identity, state, records=1 if is_clean else TAIL)
+        point = None if ledger is None else ledger.last(identity.case_id)
+        if point is not None:
+            check_checkpoint(connection, path, point)
     return "" if is_clean else RECOVERED

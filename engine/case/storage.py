@@ -189,11 +189,12 @@ def _prepare(connection: apsw.Connection) -> None:
 
 def has_log(path: Path) -> bool:
     """Whether something stands in the write-ahead log beside a case."""
-    log = _log_of(path)
+    log = log_of(path)
     return log.exists() and log.stat().st_size > 0
 
 
-def _log_of(path: Path) -> Path:
+def log_of(path: Path) -> Path:
+    """Return where SQLite keeps the write-ahead log of a case: beside the file itself, whatever link leads to it."""
     return Path(os.path.realpath(path) + "-wal")
 
 
@@ -309,6 +310,15 @@ def log_is_gone(path: Path) -> CaseDamagedError:
     )
 
 
+def log_is_damaged(path: Path) -> CaseDamagedError:
+    """Return the error for a case whose write-ahead log lost what SQLite would not miss."""
+    return CaseDamagedError(
+        f"The program ended without closing {shown(path)}, and the file {shown(path)}-wal, which holds what was "
+        "recorded last, is damaged. Nothing is written to the case any more. Keep both files as they are, and go on "
+        f"with a copy from a backup, or {REPAIR}."
+    )
+
+
 def is_lasting(error: EngineError) -> bool:
     """Whether a failed write forbids further ones until the case is opened again.
 
@@ -347,7 +357,7 @@ def renew_log(path: Path) -> None:
         StorageError: When the disk does not take it.
     """
     try:
-        with suppress(FileNotFoundError), _log_of(path).open("r+b") as log:
+        with suppress(FileNotFoundError), log_of(path).open("r+b") as log:
             while piece := log.read(_RENEWED_BYTES):
                 log.seek(-len(piece), os.SEEK_CUR)
                 log.write(piece)

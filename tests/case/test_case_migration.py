@@ -12,7 +12,8 @@ import pytest
 from engine.case.casefile import CaseFile
 from engine.case.reader import CaseReader
 from engine.case.schema import VERSION
-from engine.case.storage import connect_reader
+from engine.case.storage import connect_reader, has_log
+from engine.errors import CaseDamagedError
 from engine.models.facts import Noted
 from tests.case.factory import (
     commit_all,
@@ -26,6 +27,8 @@ from tests.case.factory import (
     retried,
     slow,
     struck,
+    with_log,
+    without_guard,
 )
 
 OPEN = "import sys; from pathlib import Path; from engine.case.casefile import CaseFile; "
@@ -195,3 +198,41 @@ def test_a_migration_killed_at_any_write_leaves_the_old_case_or_the_new_one(old:
         return subprocess.run(command, check=False).returncode
 
     assert _is_old_then_new(_kill_everywhere(old, open_and_die, step))
+
+
+def _lose_log(old: Path) -> str:
+    with_log(old, lambda connection: connection.execute("UPDATE state SET clean = 0"))
+    old.with_name(old.name + "-wal").unlink()
+    old.with_name(old.name + "-shm").unlink(missing_ok=True)
+    return "is missing"
+
+
+def _miscount(old: Path) -> str:
+    without_guard(old, lambda connection: connection.execute("UPDATE state SET records = records + 1"))
+    return "broken at record"
+
+
+def _other_tables(old: Path) -> str:
+    without_guard(old, lambda connection: connection.execute("CREATE TABLE more (a)"))
+    return "The tables of"
+
+
+def _other_journal(old: Path) -> str:
+    without_guard(old, lambda connection: connection.pragma("journal_mode", "delete"))
+    return _miscount(old)
+
+
+@pytest.mark.parametrize("damage", [_lose_log, _miscount, _other_tables, _other_journal])
+@pytest.mark.parametrize("version", [1, VERSION])
+def test_a_case_that_is_refused_stays_as_it_is(old: Path, version: int, damage: Callable[[Path], str]) -> None:
+    """It is looked at before anything is written, migration or not, and refused for the same reason each time."""
+    if version == VERSION:
+        CaseFile.open(old).close()
+    sentence = damage(old)
+    before = old.read_bytes()
+    for _ in range(3):
+        with pytest.raises(CaseDamagedError, match=sentence):
+            CaseFile.open(old)
+        assert old.read_bytes() == before
+        assert not has_log(old)
+    assert _version(old) == version
