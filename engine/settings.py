@@ -31,7 +31,10 @@ UNUSED_ADDRESSES_BYTES = 48 * MIB
 """Addresses that a worker has mapped beyond what it uses: its libraries."""
 
 LEAST_ADDRESS_SPACE_BYTES = 256 * MIB
-"""Address space below which a worker cannot read ordinary pages."""
+"""Address space below which a worker cannot read ordinary pages: plain text takes 100 MB, and fonts and images more."""
+
+LEAST_KILL_RSS_BYTES = 96 * MIB
+"""Resident memory below which a worker would be ended over ordinary pages: plain text takes 60 MB."""
 
 
 def default_workers() -> int:
@@ -182,6 +185,15 @@ class WorkerLimits:
         for item in fields(self):
             if item.name != "require_sandbox" and getattr(self, item.name) < 1:
                 raise SettingsError(f"The worker limit {item.name} must be at least 1.")
+        for name, least in (
+            ("address_space_bytes", LEAST_ADDRESS_SPACE_BYTES),
+            ("kill_rss_bytes", LEAST_KILL_RSS_BYTES),
+        ):
+            if getattr(self, name) < least:
+                raise SettingsError(
+                    f"The worker limit {name} is {getattr(self, name):,} bytes, and must be at least {least // MIB} "
+                    "MB: with less, no worker can read an ordinary page, and every document would become a dead letter."
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

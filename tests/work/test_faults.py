@@ -99,7 +99,7 @@ async def test_a_signal_costs_the_page_under_way(tmp_path: Path, number: signal.
 async def test_a_page_that_wants_too_much_memory_costs_nobody_else(tmp_path: Path) -> None:
     """Against the limit of its address space MuPDF gives up a page; what follows is left for a fresh worker."""
     path = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 4, bad_page=2)
-    limits = settings(clocks={"page_s": 600.0}, address_space_bytes=192 * MIB)
+    limits = settings(clocks={"page_s": 600.0}, address_space_bytes=256 * MIB)
     async with running_pool(limits) as pool:
         document = await opened(pool, path)
         pid = pool.views()[0].pid
