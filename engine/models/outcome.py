@@ -90,7 +90,7 @@ class SkipReason(StrEnum):
     """Why the enumeration left a directory entry out."""
 
     NOT_SELECTED = "not_selected"  # Its name does not end in .pdf.
-    HIDDEN_JUNK = "hidden_junk"  # A file that a system leaves behind, such as .DS_Store or ._name.
+    HIDDEN_JUNK = "hidden_junk"  # A file that a system or this program made, such as .DS_Store, ._name or the case.
     SYMBOLIC_LINK = "symbolic_link"  # Links are not followed.
     DIRECTORY = "directory"  # A directory whose name ends in .pdf; what is inside it is enumerated.
     FIFO = "fifo"  # A named pipe: reading it could wait for ever.

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 import platformdirs
 
-from engine.errors import SettingsError
+from engine.errors import CaseError, SettingsError
+from engine.models.names import display_name
 from engine.models.run import CaseInfo
 from engine.settings import Settings
 
@@ -138,19 +139,20 @@ def _recent_case(item: Any) -> RecentCase | None:
         path, request_id, opened_at = item["path"], item["request_id"], item["opened_at"]
         if not all(isinstance(value, str) for value in (path, request_id, opened_at)):
             return None
-        there = Path(path).exists()
+        case = RecentCase(path=Path(path).absolute(), request_id=request_id, opened_at=opened_at)
+        return case if case.path.exists() else None
     except (KeyError, TypeError, ValueError, OSError):
         return None
-    return RecentCase(path=Path(path), request_id=request_id, opened_at=opened_at) if there else None
 
 
 def remember_case(directories: Directories, info: CaseInfo) -> None:
     """Put a case at the head of the recent ones; a list that cannot be written is not worth an error."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    kept = [case for case in recent_cases(directories) if case.path != info.path]
-    cases = [RecentCase(path=info.path, request_id=info.request_id, opened_at=now), *kept][:RECENT_CASES]
-    data = [{"path": str(case.path), "request_id": case.request_id, "opened_at": case.opened_at} for case in cases]
     try:
+        path = info.path.absolute()  # the next start is elsewhere
+        kept = [case for case in recent_cases(directories) if case.path != path]
+        cases = [RecentCase(path=path, request_id=info.request_id, opened_at=now), *kept][:RECENT_CASES]
+        data = [{"path": str(case.path), "request_id": case.request_id, "opened_at": case.opened_at} for case in cases]
         _write_json(directories.recent_file, data)
     except (OSError, UnicodeEncodeError):
         return
@@ -172,6 +174,26 @@ def default_case_path(directories: Directories, sources: Sequence[Path]) -> Path
         path = directories.cases / f"{stem}-{number}{CASE_SUFFIX}"
         number += 1
     return path
+
+
+def require_checkpoints(directories: Directories) -> None:
+    """Make sure that checkpoints can be kept, before there is anything to keep: without them no run goes on.
+
+    Raises:
+        CaseError: When nothing can be written where they are kept.
+    """
+    folder = directories.checkpoints
+    probe = folder / f"{secrets.token_hex(8)}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise CaseError(
+            f"The checkpoints of audit logs are kept in {display_name(os.fsencode(folder))}, outside the case files, "
+            f"and nothing can be written there ({error.strerror}). Nothing was begun. Make room there, or make that "
+            "folder writable for you, and try again."
+        ) from error
 
 
 def _read_json(path: Path) -> Any:

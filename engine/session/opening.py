@@ -10,7 +10,7 @@ from engine.case.checkpoints import CheckpointLedger
 from engine.errors import CaseError, CaseTooNewError, SettingsError
 from engine.flow.clock import SystemClock
 from engine.pipeline.seams import Source
-from engine.session.directories import Directories, load_settings
+from engine.session.directories import Directories, load_settings, require_checkpoints
 from engine.session.session import Parts, Session, case_threads
 from engine.settings import Settings
 from engine.source.folder import FolderSource
@@ -53,7 +53,7 @@ async def open_case(
                 case,
                 settings=settings,
                 operator=operator or operator_name(),
-                parts=parts or usual_parts(),
+                parts=parts or usual_parts(path),
                 threads=threads,
             )
         except BaseException:  # a cancellation, too: the case is closed
@@ -64,9 +64,19 @@ async def open_case(
         raise
 
 
-def usual_parts() -> Parts:
-    """Return what runs are made of outside tests: worker processes, folders, the real clock."""
-    return Parts(extractor=WorkerPool, source=_folder_source, clock=SystemClock(), random=random.random)
+def usual_parts(case: Path | None = None) -> Parts:
+    """Return what runs are made of outside tests: worker processes, folders, the real clock.
+
+    Args:
+        case: The case file, which is no document, wherever it lies and whatever its name.
+    """
+
+    def folders(sources: Sequence[Path]) -> Source:
+        source = FolderSource(sources, own=() if case is None else (case,))
+        source.check()
+        return source
+
+    return Parts(extractor=WorkerPool, source=folders, clock=SystemClock(), random=random.random)
 
 
 def operator_name() -> str:
@@ -91,16 +101,11 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def _folder_source(sources: Sequence[Path]) -> Source:
-    source = FolderSource(sources)
-    source.check()
-    return source
-
-
 def _open(path: Path, request_id: str | None, directories: Directories, *, read_only: bool) -> CaseFile:
     ledger = CheckpointLedger(directories.checkpoints)
     if read_only:
         return CaseFile.open(path, ledger=ledger, read_only=True)
+    require_checkpoints(directories)
     if path.absolute().parent == directories.cases.absolute():
         make_folder(path.parent)
     if CaseFile.is_new(path):

@@ -7,10 +7,13 @@ entries there are is the business of `folder`.
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.models.document import FoundFile, kept_time_ns
 from engine.models.outcome import SkipReason
+
+Identity = tuple[int, int]
+"""Device and inode of a file, which stay the same under whatever name it is met."""
 
 _JUNK_FILES = frozenset({b".ds_store", b"thumbs.db", b"desktop.ini"})
 _JUNK_FOLDERS = frozenset({b"__macosx"})
@@ -25,13 +28,16 @@ def is_junk_folder(name: bytes) -> bool:
     return name.lower() in _JUNK_FOLDERS
 
 
-def look_at(root: bytes, path: bytes, suffixes: Sequence[bytes]) -> tuple[FoundFile | None, bool]:
+def look_at(
+    root: bytes, path: bytes, suffixes: Sequence[bytes], own: Collection[Identity] = ()
+) -> tuple[FoundFile | None, bool]:
     """Look at one entry, without opening it or following it; blocking.
 
     Args:
         root: Absolute path of the source root.
         path: Path of the entry below it.
         suffixes: How the names of documents end, in lower case.
+        own: Files of this program, which are no documents, whatever their names.
 
     Returns:
         The entry to list, or None for an ordinary folder; and whether it is a folder to enter.
@@ -41,6 +47,8 @@ def look_at(root: bytes, path: bytes, suffixes: Sequence[bytes]) -> tuple[FoundF
     """
     info = os.lstat(os.path.join(root, path))  # noqa: PTH118  # paths are bytes
     skip = _skip_reason(os.path.basename(path), info, suffixes)  # noqa: PTH119  # paths are bytes
+    if skip is None and (info.st_dev, info.st_ino) in own:
+        skip = SkipReason.HIDDEN_JUNK
     enter = stat.S_ISDIR(info.st_mode) and skip in {None, SkipReason.DIRECTORY}
     if enter and skip is None:
         return None, True

@@ -15,11 +15,11 @@ import heapq
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from engine.models.document import FoundFile
-from engine.source.entry import look_at, unlisted, unseen
+from engine.source.entry import Identity, look_at, unlisted, unseen
 from engine.source.root import SCARCE, Root, broken_off, resolve
 
 _WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, *[5.0] * 24)
@@ -40,6 +40,7 @@ class FolderSource:
         *,
         batch_size: int = 256,
         suffixes: Sequence[bytes] = (b".pdf",),
+        own: Sequence[Path] = (),
         names_held: int = 32_768,
         waits_s: Sequence[float] = _WAITS_S,
     ) -> None:
@@ -49,12 +50,14 @@ class FolderSource:
             paths: Folders and single files.
             batch_size: Most entries in a batch.
             suffixes: How the names of documents end, in lower case.
+            own: Files of this program: a case that lies in a source is no document of it, whatever its name.
             names_held: Most names of one folder that are held at a time.
             waits_s: How long to wait, time after time, where the system has no descriptor or memory for a listing.
         """
         self._paths = tuple(paths)
         self._batch_size = batch_size
         self._suffixes = tuple(suffixes)
+        self._own = tuple(own)
         self._names_held = names_held
         self._waits_s = tuple(waits_s)
 
@@ -73,11 +76,12 @@ class FolderSource:
             SourceError: When a source cannot be used (before the first batch), goes away under way, or cannot be
                 listed for want of descriptors or memory.
         """
-        found = itertools.chain.from_iterable(self._walk(root, stop) for root in resolve(self._paths))
+        own = frozenset(filter(None, map(_identity, self._own)))
+        found = itertools.chain.from_iterable(self._walk(root, own, stop) for root in resolve(self._paths))
         while (batch := tuple(itertools.islice(found, self._batch_size))) and not stop.is_set():
             yield batch
 
-    def _walk(self, root: Root, stop: threading.Event) -> Iterator[FoundFile]:
+    def _walk(self, root: Root, own: Collection[Identity], stop: threading.Event) -> Iterator[FoundFile]:
         """Yield what one source holds; the stack has one level for each folder between the root and here."""
         levels = [(b"", self._names(root.folder, stop) if root.file is None else iter([root.file]))]
         while levels and not stop.is_set():
@@ -94,7 +98,7 @@ class FolderSource:
                 continue
             path = os.path.join(folder, name)  # noqa: PTH118  # paths are bytes
             try:
-                file, enter = look_at(root.folder, path, self._suffixes)
+                file, enter = look_at(root.folder, path, self._suffixes, own)
             except OSError as error:
                 if not root.is_there():
                     raise broken_off(root, error) from error
@@ -139,3 +143,12 @@ class FolderSource:
                 if error.errno not in SCARCE or stop.wait(wait_s):
                     raise
         return os.scandir(folder)
+
+
+def _identity(file: Path) -> Identity | None:
+    """Return what tells a file from all others; None where it is not there or cannot be told apart; blocking."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found.st_ino else None

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,22 @@ def test_a_damaged_list_of_recent_cases_is_no_trouble(tmp_path: Path, content: s
     assert recent_cases(places) == ()
     remember_case(places, info(tmp_path / "a.sluice"))
     assert len(recent_cases(places)) == 1
+
+
+def test_recent_cases_are_the_same_ones_from_wherever_the_program_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case that was named by a relative path is kept, and offered, by its absolute one, and only once."""
+    places = Directories.below(tmp_path / "places")
+    case = info(tmp_path / "a.sluice")
+    monkeypatch.chdir(tmp_path)
+    remember_case(places, case)
+    remember_case(places, replace(case, path=Path("a.sluice")))
+    monkeypatch.chdir("/")
+    assert [case.path for case in recent_cases(places)] == [tmp_path / "a.sluice"]
+    item = {"path": str(tmp_path.relative_to("/") / "a.sluice"), "request_id": "r", "opened_at": "2026-01-01"}
+    places.recent_file.write_text(json.dumps([item]))
+    assert [case.path for case in recent_cases(places)] == [tmp_path / "a.sluice"]
 
 
 def test_a_list_that_somebody_made_long_is_offered_in_part(tmp_path: Path) -> None:

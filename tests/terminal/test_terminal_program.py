@@ -10,7 +10,7 @@ import pytest
 from tests.support import pdfs
 from tests.support.runs import records_of
 from tests.terminal.conftest import Finished
-from tests.terminal.program import COMMAND, environment
+from tests.terminal.program import COMMAND, environment, sluicegate
 
 FULL = (">/dev/full 2>/dev/full",) if Path("/dev/full").exists() else ()
 POSIX = pytest.mark.skipif(os.name == "nt", reason="closes the streams with a POSIX shell")
@@ -121,3 +121,13 @@ def test_a_system_without_threads_is_told_in_one_sentence(command: str, finished
     assert done.stderr.count(b"\n") == 1
     assert finished.case.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"case.sluice", "home"}
+
+
+def test_a_home_that_takes_nothing_is_told_before_any_work(home: Path, tmp_path: Path) -> None:
+    """Checkpoints are kept there: one sentence, the exit code of a case that cannot be used, and no case."""
+    pdfs.batch(tmp_path / "in", 1, 1)
+    (home / "state").write_text("a file in the way")
+    ended = sluicegate("run", tmp_path / "in", "--case", tmp_path / "case.sluice")
+    assert ended.returncode == 4
+    assert ended.stderr.startswith("The checkpoints of audit logs are kept in ")
+    assert not (tmp_path / "case.sluice").exists()
