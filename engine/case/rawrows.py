@@ -1,10 +1,10 @@
 """The rows of an SQLite file read page by page, without SQLite: what is left to read of a file that SQLite refuses.
 
-Covers the form of the file and of its write-ahead log: pages, the cells of table leaves, overflowing values. What a
-row means is the business of `salvage`. Every page that looks like a leaf of a table or a
-page of an index is read, whether or not the way to
-it from the file's beginning is still there, and so are older versions of pages that still stand in the log: a row says
-nothing about whether it holds, and whoever uses one must be able to tell.
+Covers the form of the file: pages, the cells of table leaves, overflowing values. That of the write-ahead log is in
+`logframes`; what a row means is the business of `salvage`. Every page that looks like a leaf of a table or a page of
+an index is read, whether or not the way to it from the file's beginning is still there, and so is every page in the
+log, older versions and those that SQLite would leave out: a row says nothing about whether it holds, and whoever uses
+one must be able to tell.
 
 Only files with pages of `PAGE_BYTES` are read, as all cases have. The files are opened for reading and nothing else.
 """
@@ -18,7 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final, Self
 
-from engine.case.storage import PAGE_BYTES
+from engine.case.logframes import FRAME_HEADER_BYTES, HEADER_BYTES, LogFrames
+from engine.case.storage import PAGE_BYTES, log_of
 
 LONGEST_ROW: Final = 64 * 1024 * 1024
 """Bytes; a length beyond it was never written by this program."""
@@ -32,10 +33,7 @@ _INDEX_INTERIOR: Final = 0x02
 _CELLS_FROM: Final = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
 _CHILD_BYTES: Final = {_TABLE_LEAF: 0, _INDEX_LEAF: 0, _INDEX_INTERIOR: 4}
 _SMALLEST_CELL: Final = 4
-_LOG_HEADER: Final = struct.Struct(">IIIIIIII")
-_LOG_MAGIC: Final = {0x377F0682: "<", 0x377F0683: ">"}
-_FRAME_HEADER: Final = struct.Struct(">IIIIII")
-_FRAME_BYTES: Final = _FRAME_HEADER.size + PAGE_BYTES
+_FRAME_BYTES: Final = FRAME_HEADER_BYTES + PAGE_BYTES
 _INTEGER_BYTES: Final = (0, 1, 2, 3, 4, 6, 8)
 
 
@@ -76,12 +74,17 @@ class RawRows:
         try:
             self.pages = os.fstat(self._file.fileno()).st_size // PAGE_BYTES
             """Whole pages in the file."""
+            self._older: list[int] = []
+            """Frames of the write-ahead log that belong to earlier rounds."""
+            self._newer: list[int] = []
+            """Those that belong to its present round."""
+            # The last frame of each page: among those that SQLite reads, those that link to the one before, and others.
             self._latest: dict[int, int] = {}
-            self.frames = 0
-            """Pages in the write-ahead log that belong to its present round."""
+            self._linked: dict[int, int] = {}
+            self._unlinked: dict[int, int] = {}
             self.is_log_whole = True
             """Whether SQLite reads all of that round, so that nothing in it is lost to it."""
-            log = Path(os.path.realpath(path) + "-wal")
+            log = log_of(path)
             if log.exists():
                 self._log = log.open("rb")
                 self._read_log(self._log)
@@ -107,12 +110,12 @@ class RawRows:
         return hashlib.file_digest(self._file, "sha256").hexdigest()
 
     def rows(self) -> Iterator[Row]:
-        """Yield every row that can be read: the file's first, then those of the log, the latest last.
+        """Yield every row that can be read, older ones first: of earlier rounds of the log, of the file, of the log.
 
         Raises:
             OSError: When the disk fails.
         """
-        for image in range(self.pages + self.frames):
+        for image in range(len(self._older) + self.pages + len(self._newer)):
             page = self._image(image)
             if page[0] not in _CELLS_FROM:
                 continue
@@ -156,69 +159,59 @@ class RawRows:
         return b"".join(found)
 
     def _page(self, number: int) -> bytes:
-        """Return the latest version of a page, by its number from 1."""
-        frame = self._latest.get(number)
+        """Return a page that holds the rest of a long value, by its number from 1: the version that is likeliest whole.
+
+        Such a page is not written again as long as the value is there.
+        """
+        frame = self._latest.get(number, self._linked.get(number))
         if frame is not None:
-            return self._image(self.pages + frame)
-        if not 1 <= number <= self.pages:
-            raise _NoRowError
-        return self._image(number - 1)
+            return self._logged(frame)
+        if 1 <= number <= self.pages:
+            return self._image(len(self._older) + number - 1)
+        if number in self._unlinked:
+            return self._logged(self._unlinked[number])
+        raise _NoRowError
 
     def _image(self, image: int) -> bytes:
-        if image < self.pages:
-            file, offset = self._file, image * PAGE_BYTES
-        else:
-            assert self._log is not None  # noqa: S101  # it has no frames otherwise
-            file, offset = self._log, _LOG_HEADER.size + (image - self.pages) * _FRAME_BYTES + _FRAME_HEADER.size
-        file.seek(offset)
-        return file.read(PAGE_BYTES)
+        number = image - len(self._older)
+        if 0 <= number < self.pages:
+            self._file.seek(number * PAGE_BYTES)
+            return self._file.read(PAGE_BYTES)
+        return self._logged(self._older[image] if number < 0 else self._newer[number - self.pages])
+
+    def _logged(self, frame: int) -> bytes:
+        """Return the page in a frame of the log."""
+        assert self._log is not None  # noqa: S101  # it has no frames otherwise
+        self._log.seek(HEADER_BYTES + frame * _FRAME_BYTES + FRAME_HEADER_BYTES)
+        return self._log.read(PAGE_BYTES)
 
     def _read_log(self, log: BufferedReader) -> None:
-        """Find the frames of the log's present round; those up to its last commit give the latest pages.
+        """Sort the frames of the log: those of earlier rounds, and of the present one those that SQLite reads.
 
-        A frame whose checksum fails ends what SQLite would read. What follows is read as rows all the same, since it
-        may be whole.
+        Whatever else is there is read as rows all the same. Which round is the present one is guessed where the log's
+        header is damaged; a frame that links to the one before it belongs to it, whatever its own salts say.
         """
-        header = log.read(_LOG_HEADER.size)
-        if not header:
+        frames = LogFrames(log)
+        if frames.page_bytes != PAGE_BYTES:
+            self.is_log_whole = False
             return
-        self.is_log_whole = False
-        if len(header) != _LOG_HEADER.size:
-            return
-        magic, _, page_bytes, _, *salts, first, second = _LOG_HEADER.unpack(header)
-        order = _LOG_MAGIC.get(magic)
-        if order is None or page_bytes != PAGE_BYTES:
-            return
-        sums = _checksum(header[:24], order, (0, 0))
-        is_header_sound = sums == (first, second)
-        is_sound, uncommitted = True, dict[int, int]()
-        while len(frame := log.read(_FRAME_BYTES)) == _FRAME_BYTES:
-            number, committed, *salt, first, second = _FRAME_HEADER.unpack_from(frame)
-            if salt != salts:
-                break
-            if is_sound:
-                sums = _checksum(frame[_FRAME_HEADER.size :], order, _checksum(frame[:8], order, sums))
-                is_sound = sums == (first, second)
-            if is_sound:
-                uncommitted[number] = self.frames
-                if committed:
+        size, uncommitted = os.fstat(log.fileno()).st_size, dict[int, int]()
+        is_whole = not size or (frames.is_header_sound and (size - HEADER_BYTES) % _FRAME_BYTES == 0)
+        for frame in frames:
+            if not (frame.is_present or frame.is_linked):
+                self._older.append(frame.index)
+                continue
+            self._newer.append(frame.index)
+            if frame.is_read:
+                uncommitted[frame.number] = frame.index
+                if frame.is_commit:
                     self._latest.update(uncommitted)
                     uncommitted.clear()
-            self.frames += 1
-        # What follows is of an earlier round, unless the frame that seemed to end this one was damaged.
-        is_whole = is_header_sound and is_sound and not uncommitted
-        while is_whole and len(frame) == _FRAME_BYTES:
-            frame = log.read(_FRAME_BYTES)
-            is_whole = not frame or list(_FRAME_HEADER.unpack_from(frame.ljust(_FRAME_BYTES))[2:4]) != salts
-        self.is_log_whole = is_whole and not frame
-
-
-def _checksum(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
-    first, second = sums
-    for one, other in struct.iter_unpack(f"{order}II", data):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + other + first) & 0xFFFFFFFF
-    return first, second
+                continue
+            is_whole = False
+            (self._linked if frame.is_linked else self._unlinked)[frame.number] = frame.index
+        self._unlinked.update(uncommitted)
+        self.is_log_whole = is_whole and not uncommitted
 
 
 def _local_bytes(length: int, *, is_index: bool) -> int:
