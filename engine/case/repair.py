@@ -29,7 +29,7 @@ from engine.case.rawrows import RawRows
 from engine.case.reader import CaseReader
 from engine.case.rebuild import kept_records, rebuild
 from engine.case.salvage import Salvage
-from engine.case.soundness import is_sound
+from engine.case.soundness import is_sound, require_known
 from engine.case.storage import require_unicode, shown, sync_folder
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
 from engine.models.facts import Noted
@@ -69,6 +69,7 @@ def repair(
     Raises:
         CaseError: When nothing is wrong with the case, it cannot be read, or the new one cannot be written there.
         CaseInUseError: When another process has the damaged case open.
+        CaseTooNewError: When a newer program wrote it.
         CaseDamagedError: When nothing can be made of it, or its log contradicts the last checkpoint.
         StorageError: When the new case's checkpoint could not be kept; then there is no new case.
     """
@@ -81,12 +82,13 @@ def repair(
     require_local_disk(out)
     try:
         with _kept_from_others(damaged), _parts(out) as (part, scratch), RawRows(damaged) as raw:
+            require_known(damaged)
             if raw.is_log_whole and is_sound(damaged, ledger):
                 raise CaseError(
                     f"Nothing is wrong with {shown(damaged)}: file, audit log, counters and texts were checked from "
                     "the first to the last. Nothing was done. Go on with it as it is."
                 )
-            report = _Repair(damaged, raw, ledger).into(part, scratch, compare=not ignore_checkpoint)
+            case_id, report = _Repair(damaged, raw, ledger).into(part, scratch, compare=not ignore_checkpoint)
             part.rename(out)
             sync_folder(out.absolute().parent)
     except (OSError, apsw.Error) as error:
@@ -97,8 +99,6 @@ def repair(
         ) from error
     if ledger is not None:
         # Only now: a checkpoint of a case that is not there would make every other copy look like another one.
-        with CaseReader(out) as reader:
-            case_id = reader.identity.case_id
         try:
             ledger.keep(case_id, [Checkpoint(count=report.counts.audit_records, head=report.counts.audit_head)])
         except StorageError:
@@ -115,8 +115,8 @@ class _Repair:
         self._raw = raw
         self._ledger = ledger
 
-    def into(self, part: Path, scratch: apsw.Connection, *, compare: bool) -> RepairReport:
-        """Make the new case, complete and checked, under a name of its own."""
+    def into(self, part: Path, scratch: apsw.Connection, *, compare: bool) -> tuple[str, RepairReport]:
+        """Make the new case, complete and checked, under a name of its own; return which case it is, too."""
         found = Salvage.of(self._damaged, self._raw, scratch)
         point = None if self._ledger is None else self._ledger.last(found.identity.case_id)
         if point is not None:
@@ -137,7 +137,7 @@ class _Repair:
                 sources=case.counts().unfinished_sources,
             )
         self._check(part)
-        return report
+        return found.identity.case_id, report
 
     def _compare(self, found: Salvage, point: Checkpoint, *, refuse: bool) -> None:
         """Compare the log with the last checkpoint that was kept elsewhere, as far as it reaches."""

@@ -19,9 +19,10 @@ from engine.case.chaincheck import ChainCheck
 from engine.case.checkpoints import CheckpointKeeper
 from engine.case.identity import CaseIdentity
 from engine.case.inspection import check_checkpoint
-from engine.case.schema import VERSION, check_tables, version_of
+from engine.case.schema import VERSION, check_tables, too_new, version_of
 from engine.case.state import CaseState
 from engine.case.storage import has_log, shown
+from engine.errors import CaseDamagedError
 from engine.models.outcome import Outcome
 
 _log = logging.getLogger(__name__)
@@ -47,12 +48,30 @@ def is_sound(path: Path, ledger: CheckpointKeeper | None) -> bool:
         return False
 
 
+def require_known(path: Path) -> None:
+    """Refuse a case that a newer program wrote: what this one would make of it would shut it out.
+
+    Raises:
+        CaseTooNewError: When its tables are none of this program's, and its version says whose they are.
+    """
+    version = 0
+    try:
+        with contextlib.closing(_connect(path)) as connection:
+            version = version_of(connection, shown(path))
+            check_tables(connection, shown(path))
+    except CaseDamagedError:
+        if version > VERSION:
+            raise too_new(shown(path), version) from None
+    except Exception as error:  # noqa: BLE001  # as above: then nothing tells that it is a newer one
+        _log.info("%s cannot be asked for its version (%s: %s)", shown(path), type(error).__name__, error)
+
+
 def _connect(path: Path) -> apsw.Connection:
     """Open a case so that no byte of it changes, and no file appears beside it."""
     if not has_log(path):
         uri = f"file:{quote(str(path.absolute()))}?immutable=1"
         return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(str(path.absolute()), flags=apsw.SQLITE_OPEN_READWRITE)
     # The index of the log is then kept in memory, and not in a file; and nothing is moved out of the log at the end.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.pragma("locking_mode", "exclusive")
@@ -63,14 +82,18 @@ def _connect(path: Path) -> apsw.Connection:
 def _is_whole(connection: apsw.Connection, path: Path) -> bool:
     """Whether structure and tables are right, and nothing of what was recorded last is missing."""
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    if version_of(connection, shown(path)) != VERSION:
+    if version_of(connection, shown(path)) > VERSION:
         return False
     check_tables(connection, shown(path))
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         return False
     is_clean: int = connection.execute("SELECT clean FROM state").get
-    copies: int = connection.execute("SELECT count(*) FROM header JOIN header_copy USING (id, line)").get
-    return copies == 1 and (is_clean == 1 or has_log(path))
+    # An older case has no copy of the header: its tables were compared with those of its version.
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'header_copy'").get is not None:
+        copies: int = connection.execute("SELECT count(*) FROM header JOIN header_copy USING (id, line)").get
+        if copies != 1:
+            return False
+    return is_clean == 1 or has_log(path)
 
 
 def _is_as_logged(connection: apsw.Connection, path: Path, ledger: CheckpointKeeper | None) -> bool:

@@ -8,13 +8,26 @@ from pathlib import Path
 import pytest
 
 from engine.case.casefile import CaseFile
+from engine.case.checkpoints import CheckpointLedger
 from engine.case.logframes import FRAME_HEADER_BYTES, HEADER_BYTES
 from engine.case.reader import CaseReader
 from engine.case.repair import repair
+from engine.case.schema import VERSION
 from engine.case.storage import PAGE_BYTES, log_of
-from engine.errors import CaseDamagedError, CaseError
+from engine.errors import CaseDamagedError, CaseError, CaseTooNewError
 from engine.models.facts import Noted
-from tests.case.factory import commit_all, done, extracted, found, killed, outcomes, probed
+from tests.case.factory import (
+    commit_all,
+    done,
+    extracted,
+    first_version,
+    found,
+    killed,
+    outcomes,
+    probed,
+    with_log,
+    without_guard,
+)
 
 FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES
 
@@ -139,3 +152,52 @@ def test_frames_of_an_earlier_round_are_not_taken_for_the_present(path: Path, tm
         assert case.counts().documents.terminal == 2
     with pytest.raises(CaseError, match="Nothing is wrong"):
         repair(path, tmp_path / "again.sluice")
+
+
+@pytest.mark.parametrize("open_", [False, True])
+def test_a_sound_case_of_an_older_version_is_left_alone(path: Path, tmp_path: Path, *, open_: bool) -> None:
+    """Closed or killed, nothing is wrong with it: a second one would shut it out. It opens as before."""
+    with CaseFile.create(path, request_id="R") as case:
+        commit_all(case, Noted(event="RUN_STARTED"), found("a.pdf"), probed(1, pages=2), done(1, 1, 2))
+    first_version(path)
+    if open_:
+        with_log(path, lambda connection: connection.execute("UPDATE state SET clean = 0"))
+    ledger = CheckpointLedger(tmp_path / "kept")
+    before = path.read_bytes()
+    with pytest.raises(CaseError, match="Nothing is wrong with"):
+        repair(path, tmp_path / "new.sluice", ledger=ledger)
+    assert path.read_bytes() == before
+    CaseFile.open(path, ledger=ledger).close()
+
+
+def test_a_damaged_case_of_an_older_version_is_repaired(path: Path, tmp_path: Path) -> None:
+    """What is wrong with it is found as in a new one, and the new one has the tables of today."""
+    with CaseFile.create(path, request_id="R") as case:
+        commit_all(case, Noted(event="RUN_STARTED"), found("a.pdf"), probed(1, pages=2), done(1, 1, 2))
+    first_version(path)
+    without_guard(path, lambda connection: connection.execute("UPDATE state SET documents = documents + 1"))
+    report = repair(path, tmp_path / "new.sluice")
+    assert report.left == 0
+    assert report.counts.documents.enumerated == 1
+
+
+def test_a_case_of_a_newer_version_is_not_repaired(path: Path, tmp_path: Path) -> None:
+    """Its tables are none of ours; a version that is only a turned bit is repaired."""
+    with CaseFile.create(path, request_id="R") as case:
+        commit_all(case, Noted(event="RUN_STARTED"))
+    without_guard(path, lambda connection: connection.pragma("user_version", VERSION + 1))
+    assert repair(path, tmp_path / "new.sluice").left == 0
+    without_guard(path, lambda connection: connection.execute("CREATE TABLE more (a)"))
+    with pytest.raises(CaseTooNewError, match="newer version"):
+        repair(path, tmp_path / "other.sluice")
+
+
+def test_nothing_stands_beside_a_repaired_case(path: Path, tmp_path: Path) -> None:
+    """The new case is closed in order: one file, whatever was kept of its checkpoint."""
+    with CaseFile.create(path, request_id="R") as case:
+        commit_all(case, Noted(event="RUN_STARTED"), found("a.pdf"))
+    without_guard(path, lambda connection: connection.execute("UPDATE state SET documents = documents + 1"))
+    (tmp_path / "new").mkdir()
+    repair(path, tmp_path / "new" / "new.sluice", ledger=CheckpointLedger(tmp_path / "kept"))
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["new.sluice"]
+    assert len(list((tmp_path / "kept").iterdir())) == 1
