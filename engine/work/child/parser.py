@@ -22,6 +22,9 @@ mupdf = pymupdf.mupdf
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
+# Text has no colour. A transform between colour spaces takes as long to build as three pages, for each document anew,
+# and a profile within a document is one more thing that could be crooked.
+pymupdf.TOOLS.set_icc(False)
 
 _CODE = re.compile(r"code=(\d+)")
 _SYSTEM_CODE = 2  # MuPDF's FZ_ERROR_SYSTEM: out of memory, or a failed call of the system
