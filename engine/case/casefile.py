@@ -34,7 +34,7 @@ from engine.case.storage import (
     not_a_case,
     opening_errors,
     renew_log,
-    require_unicode,
+    require_place,
     roll_back,
     shown,
     sync_folder,
@@ -73,10 +73,10 @@ class CaseFile:
         """Whether there is no case at a path yet: no file, or one whose creation was cut short.
 
         Raises:
-            NotACaseError: When something else is there.
+            NotACaseError: When something else is there, such as a folder.
             CaseError: When something is there and cannot be read, or its name cannot be that of a case.
         """
-        require_unicode(path)
+        require_place(path)
         try:
             with path.open("rb") as file:
                 beginning = file.read(len(SQLITE_MAGIC))
@@ -113,6 +113,7 @@ class CaseFile:
         """
         clock = clock or CaseClock()
         identity = CaseIdentity.new(request_id, clock.utc())
+        require_place(path)
         require_local_disk(path, mounts)
         if not cls.is_new(path):
             raise CaseError(f"There is something at {shown(path)} already. Open it, or choose another name.")
@@ -124,7 +125,13 @@ class CaseFile:
                 apply_steps(connection)
                 insert_header(connection, identity.line)
                 CaseState(head=identity.digest).save(connection)
-            sync_folder(path.absolute().parent)
+            try:
+                sync_folder(path.absolute().parent)
+            except OSError as error:
+                raise CaseError(
+                    f"{shown(path)} was created, and nothing is in it yet; but that a power failure would not take it "
+                    f"could not be made sure of ({error.strerror}). Check the disk and try again."
+                ) from error
 
         return cls._open_for_writing(path, prepare, ledger, clock)
 
@@ -155,6 +162,7 @@ class CaseFile:
             CaseDamagedError: When it is damaged; nothing was written to it.
         """
         clock = clock or CaseClock()
+        require_place(path)
         if not path.exists():
             raise CaseError(f"There is no case at {shown(path)}. Check the name, or begin a new case.")
         # Looked at without writing: a file of another program must not even get another journal mode.

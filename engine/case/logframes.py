@@ -9,11 +9,14 @@ Frames of earlier rounds, behind those of the present one, are old news: all of 
 The form of the log is that of SQLite's file format. The rows in its pages are the business of `rawrows`.
 """
 
+import errno
+import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -169,6 +172,21 @@ class LogFrames:
         self._order = max(_ORDERS.values(), key=links)
 
 
+def open_log(case: Path) -> BufferedReader | None:
+    """Open the log beside a case for reading; None where there is none.
+
+    Raises:
+        OSError: When it cannot be read.
+    """
+    log = log_of(case)
+    try:
+        if not stat.S_ISREG(log.stat().st_mode):  # to open a pipe would wait for its other end
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        return log.open("rb")
+    except FileNotFoundError:
+        return None
+
+
 def look_at_log(case: Path) -> LogFinding:
     """Look at the write-ahead log beside a case to which nobody writes meanwhile; nothing is written.
 
@@ -178,9 +196,8 @@ def look_at_log(case: Path) -> LogFinding:
     Raises:
         OSError: When the log cannot be read.
     """
-    try:
-        file = log_of(case).open("rb")
-    except FileNotFoundError:
+    file = open_log(case)
+    if file is None:
         return LogFinding.EMPTY
     with file:
         frames = LogFrames(file)

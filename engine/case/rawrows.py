@@ -18,8 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final, Self
 
-from engine.case.logframes import FRAME_HEADER_BYTES, HEADER_BYTES, LogFrames
-from engine.case.storage import PAGE_BYTES, log_of
+from engine.case.logframes import FRAME_HEADER_BYTES, HEADER_BYTES, LogFrames, open_log
+from engine.case.storage import PAGE_BYTES
 
 LONGEST_ROW: Final = 64 * 1024 * 1024
 """Bytes; a length beyond it was never written by this program."""
@@ -84,9 +84,8 @@ class RawRows:
             self._unlinked: dict[int, int] = {}
             self.is_log_whole = True
             """Whether SQLite reads all of that round, so that nothing in it is lost to it."""
-            log = log_of(path)
-            if log.exists():
-                self._log = log.open("rb")
+            self._log = open_log(path)
+            if self._log is not None:
                 self._read_log(self._log)
         except BaseException:  # whatever ends it: no file stays open
             self.close()

@@ -19,7 +19,7 @@ from engine.case.inspection import check_checkpoint
 from engine.case.journal import Checkpoint
 from engine.case.schema import VERSION, place_of, too_new, version_of
 from engine.case.state import CaseState
-from engine.case.storage import Value, connect_reader, damaged, opening_errors, shown
+from engine.case.storage import Value, connect_reader, damaged, opening_errors, require_place, shown
 from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 from engine.models.names import display_name
 from engine.models.outcome import Outcome, Reason, RowState, SkipReason
@@ -50,6 +50,7 @@ class CaseReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
+        require_place(path)
         with opening_errors(path):
             self._connection = connect_reader(path)
             try:

@@ -30,7 +30,7 @@ from engine.case.reader import CaseReader
 from engine.case.rebuild import kept_records, rebuild
 from engine.case.salvage import Salvage
 from engine.case.soundness import is_sound, require_known
-from engine.case.storage import require_unicode, shown, sync_folder
+from engine.case.storage import require_place, shown, sync_folder
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
 from engine.models.facts import Noted
 from engine.models.run import Counts
@@ -73,12 +73,12 @@ def repair(
         CaseDamagedError: When nothing can be made of it, or its log contradicts the last checkpoint.
         StorageError: When the new case's checkpoint could not be kept; then there is no new case.
     """
-    if not damaged.is_file():
+    require_place(damaged)
+    if not damaged.exists():
         raise CaseError(f"There is no case at {shown(damaged)}. Check the name.")
     if os.path.lexists(out):
         raise CaseError(f"There is something at {shown(out)} already. Choose another name for the repaired case.")
-    for path in (damaged, out):
-        require_unicode(path)
+    require_place(out)
     require_local_disk(out)
     try:
         with _kept_from_others(damaged), _parts(out) as (part, scratch), RawRows(damaged) as raw:

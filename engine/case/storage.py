@@ -5,6 +5,7 @@ file may be opened at all (local disk, not in use, a case) is decided in `casefi
 """
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,9 @@ PAGE_BYTES = 16384
 
 BUSY_MS = 10_000
 """How long a connection waits for another one, such as a reader for the recovery of the log after a crash."""
+
+LONGEST_PATH_BYTES = 504
+"""The longest path that SQLite opens on Unix: it has room for 512 bytes, its side files' longer names included."""
 
 WAL_PAGES = 512
 """Pages in the write-ahead log after which SQLite moves them into the file: 8 MiB."""
@@ -59,19 +63,45 @@ def shown(path: Path) -> str:
         return ascii(str(path))
 
 
-def require_unicode(path: Path) -> None:
-    """Refuse a path that SQLite could not be given: it takes names as Unicode text only.
+def require_place(path: Path) -> None:
+    """Refuse a path that cannot be that of a case, whether or not there is anything yet.
 
     Raises:
-        CaseError: When its name, or that of a folder above it, is none.
+        CaseError: When its name, or that of a folder above it, is no Unicode text, or too long, or cannot be looked at.
+        NotACaseError: When something else than a file is there: a folder, a pipe, a device.
     """
     try:
-        str(path.absolute()).encode()
+        full = path.absolute()
+    except OSError as error:
+        raise CaseError(
+            f"{shown(path)} cannot be found: the folder that this program was started in is not there any more "
+            f"({error.strerror}). Nothing was done. Give the whole path, or start the program in another folder."
+        ) from error
+    try:
+        lengths = [len(str(name).encode()) for name in (full, os.path.realpath(full))]
     except UnicodeEncodeError as error:
         raise CaseError(
-            f"{shown(path.absolute())} cannot be a case: its name, and those of the folders that it lies in, must be "
+            f"{shown(full)} cannot be a case: its name, and those of the folders that it lies in, must be "
             "Unicode text (UTF-8). Nothing was done. Choose another name or place, or rename what is there."
         ) from error
+    if os.name == "posix" and max(lengths) > LONGEST_PATH_BYTES:
+        raise CaseError(
+            f"{shown(full)} cannot be a case: the whole path has {max(lengths)} bytes, and may have "
+            f"{LONGEST_PATH_BYTES}. Nothing was done. Choose a shorter name, or a folder that is less deep."
+        )
+    try:
+        mode = full.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise CaseError(f"{shown(full)} cannot be read ({cause}). Choose another file.") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "no ordinary file (a pipe, a socket or a device)"
+        raise NotACaseError(
+            f"{shown(full)} is {kind}, and cannot be a case. Nothing was done. Choose a case file, or another name for "
+            "a new one."
+        )
 
 
 def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
@@ -85,7 +115,8 @@ def connect_writer(path: Path, *, create: bool = True) -> apsw.Connection:
         apsw.Error: Mapped by the caller, inside `opening_errors`.
     """
     connection = apsw.Connection(
-        str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        str(path.absolute()),  # or ":memory:" would be no file
+        flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0),
     )
     try:
         _prepare(connection)
@@ -244,6 +275,11 @@ def opening_errors(path: Path) -> Iterator[None]:
             "in it is kept. Free some space there and try again, or choose another place."
         ) from error
     except (apsw.IOError, apsw.NoMemError) as error:
+        if getattr(error, "extendedresult", 0) in _FAILED_WRITES:
+            raise CaseError(
+                f"{shown(path)} could not be written: {_cause(error)}. What was in it before is kept. Check the disk, "
+                "and how large files may become there, and try again."
+            ) from error
         raise CaseError(
             f"{shown(path)} cannot be read: {_cause(error)}. Nothing was changed in it. Check the disk and try again."
         ) from error
@@ -327,6 +363,19 @@ def is_lasting(error: EngineError) -> bool:
     """
     return isinstance(error, CaseDamagedError) or not isinstance(error.__cause__, apsw.FullError | apsw.BusyError)
 
+
+_FAILED_WRITES = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_DELETE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+        apsw.SQLITE_IOERR_COMMIT_ATOMIC,
+    }
+)
+"""Codes of SQLite that say that something could not be written, and not that it could not be read."""
 
 _CAUSES: dict[type[apsw.Error], str] = {
     apsw.IOError: "the disk reported an error",

@@ -4,6 +4,7 @@ Needs nothing but the standard library, reads the file once, some lines at a tim
 record must be, and how the chain is checked, stands in `chaincheck`. What the file alone cannot tell is in the notes.
 """
 
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -45,7 +46,10 @@ def verify_file(path: Path, expect_head: str | None = None) -> VerifyReport:
     """
     wanted = None if expect_head is None else expect_head.strip().lower().encode(errors="replace")
     expected_at = None
+    name = display_name(str(path).encode("utf-8", "surrogateescape"))
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its other end
+            raise CaseError(f"{name} cannot be read: it is no ordinary file. Give the exported log as a file.")
         with path.open("rb", buffering=_BLOCK_BYTES) as file:
             header = file.readline(LONGEST_LINE)
             check = ChainCheck(header.removesuffix(b"\n"))
@@ -60,7 +64,6 @@ def verify_file(path: Path, expect_head: str | None = None) -> VerifyReport:
             if not is_whole:
                 check.problem("the line is cut off, or longer than any record: nothing after it was checked")
     except OSError as error:
-        name = display_name(str(path).encode("utf-8", "surrogateescape"))
         raise CaseError(f"{name} cannot be read ({error.strerror}). Check the name of the exported log.") from error
     check.finish()
     problems, notes = list(check.problems), _notes(check)
