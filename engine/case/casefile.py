@@ -21,6 +21,7 @@ from engine.case.identity import CaseIdentity
 from engine.case.inspection import TAIL, check_chain_end, check_checkpoint, check_file
 from engine.case.lock import CaseLock
 from engine.case.logframes import LogFinding, look_at_log
+from engine.case.places import require_place
 from engine.case.reader import CaseReader
 from engine.case.schema import VERSION, apply_steps, check_tables, insert_header, is_blank, migrate, too_new, version_of
 from engine.case.state import CaseState
@@ -34,7 +35,6 @@ from engine.case.storage import (
     not_a_case,
     opening_errors,
     renew_log,
-    require_place,
     roll_back,
     shown,
     sync_folder,

@@ -17,9 +17,10 @@ from engine.case import backlog
 from engine.case.identity import CaseIdentity
 from engine.case.inspection import check_checkpoint
 from engine.case.journal import Checkpoint
+from engine.case.places import require_place
 from engine.case.schema import VERSION, place_of, too_new, version_of
 from engine.case.state import CaseState
-from engine.case.storage import Value, connect_reader, damaged, opening_errors, require_place, shown
+from engine.case.storage import Value, connect_reader, damaged, opening_errors, shown
 from engine.models.document import DocumentRef, OpenDocument, PageUnit, Strikes
 from engine.models.names import display_name
 from engine.models.outcome import Outcome, Reason, RowState, SkipReason

@@ -25,12 +25,13 @@ from engine.case.journal import Checkpoint
 from engine.case.lock import CaseLock
 from engine.case.lostfiles import LostFiles
 from engine.case.parts import new_part
+from engine.case.places import require_place
 from engine.case.rawrows import RawRows
 from engine.case.reader import CaseReader
 from engine.case.rebuild import kept_records, rebuild
 from engine.case.salvage import Salvage
 from engine.case.soundness import is_sound, require_known
-from engine.case.storage import require_place, shown, sync_folder
+from engine.case.storage import shown, sync_folder
 from engine.errors import CaseDamagedError, CaseError, CaseInUseError, StorageError
 from engine.models.facts import Noted
 from engine.models.run import Counts

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from engine.case.casefile import CaseFile
+from engine.case.places import LONGEST_PATH_BYTES
 from engine.case.reader import CaseReader
 from engine.case.repair import repair
-from engine.case.storage import LONGEST_PATH_BYTES, log_of
+from engine.case.storage import log_of
 from engine.case.verify import verify_file
 from engine.errors import CaseError, NotACaseError
 from engine.models.facts import Noted
