@@ -29,6 +29,7 @@ from engine.case.storage import (
     SQLITE_MAGIC,
     connect_reader,
     connect_writer,
+    is_cut_short,
     log_is_damaged,
     log_is_gone,
     mark_in_use,
@@ -77,13 +78,12 @@ class CaseFile:
             CaseError: When something is there and cannot be read, or its name cannot be that of a case.
         """
         require_place(path)
-        try:
-            with path.open("rb") as file:
-                beginning = file.read(len(SQLITE_MAGIC))
-        except FileNotFoundError:
-            return True
-        except OSError as error:
-            raise CaseError(f"{shown(path)} cannot be read ({error.strerror}). Choose another file.") from error
+        beginning = _beginning(path)
+        if beginning not in (b"", SQLITE_MAGIC) and is_cut_short(path):
+            # The power failed while the file was being made, and of its first page only a part is on disk.
+            with opening_errors(path):
+                _roll_back(path)
+            beginning = _beginning(path)
         if beginning and beginning != SQLITE_MAGIC:  # SQLite itself takes a file of a few bytes for an empty database
             raise not_a_case(path)
         return not beginning or _version(path) is None
@@ -324,6 +324,25 @@ class CaseFile:
         return self._writer
 
 
+def _beginning(path: Path) -> bytes:
+    """Return the first bytes of a file, as many as a database begins with; none where it is not there."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE_MAGIC))
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise CaseError(f"{shown(path)} cannot be read ({error.strerror}). Choose another file.") from error
+
+
+def _roll_back(path: Path) -> None:
+    lock = CaseLock(path)
+    try:
+        roll_back(path)
+    finally:
+        lock.release()
+
+
 def _version(path: Path) -> int | None:
     """Return the version of the case at a path, read without writing anything; None where there is none yet."""
     with opening_errors(path):
@@ -331,11 +350,7 @@ def _version(path: Path) -> int | None:
             connection = connect_reader(path)
         except apsw.ReadOnlyError:
             # A transaction of the file's first moments was cut short, and only a writer may roll it back.
-            lock = CaseLock(path)
-            try:
-                roll_back(path)
-            finally:
-                lock.release()
+            _roll_back(path)
             connection = connect_reader(path)
         with contextlib.closing(connection):
             return None if is_blank(connection) else version_of(connection, shown(path))

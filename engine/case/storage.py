@@ -20,6 +20,9 @@ from engine.models.names import display_name
 SQLITE_MAGIC = b"SQLite format 3\0"
 """How every database begins."""
 
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+"""How every rollback journal begins (https://www.sqlite.org/fileformat.html#the_rollback_journal)."""
+
 Value = int | float | str | bytes | None
 """What SQLite keeps in a column."""
 
@@ -142,6 +145,18 @@ def connect_reader(path: Path) -> apsw.Connection:
         else:
             return connection
     raise AssertionError("unreachable")
+
+
+def is_cut_short(path: Path) -> bool:
+    """Whether a rollback journal lies beside a file, so that a transaction was cut off while it was being written.
+
+    A case has one while its tables are made, and never later. It is on disk before the file itself is written to.
+    """
+    try:
+        with Path(os.path.realpath(path) + "-journal").open("rb") as journal:
+            return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC
+    except OSError:
+        return False
 
 
 def roll_back(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -427,3 +428,26 @@ def test_a_creation_cut_short_within_its_first_transaction_is_undone(tmp_path: P
     with pytest.raises(CaseError, match=r"not a Sluicegate case|holds nothing"):
         CaseFile.open(case)
     assert not case.with_name("c.sluice-journal").exists()
+
+
+def test_a_case_whose_first_page_was_torn_while_it_was_made_can_be_made_anew(path: Path) -> None:
+    """The power failed in the first write: a part of a page, and the journal that undoes it, are on disk."""
+    path.write_bytes(bytes(512) + b"\x0d" * 1000)
+    journal = Path(f"{path}-journal")
+    # An empty database before, 16,384 bytes a page, and no page to be put back.
+    header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 7, 0, 512, 16384)
+    journal.write_bytes(header.ljust(512, b"\0"))
+    assert CaseFile.is_new(path)
+    assert not journal.exists()
+    CaseFile.create(path, request_id="R").close()
+    with CaseFile.open(path) as case:
+        assert case.counts().audit_records == 0
+
+
+def test_a_file_that_is_no_database_is_left_alone_whatever_lies_beside_it(path: Path) -> None:
+    """Only what says of itself that it is SQLite's journal is one."""
+    path.write_bytes(b"a letter")
+    Path(f"{path}-journal").write_bytes(b"a journal")
+    with pytest.raises(NotACaseError):
+        CaseFile.is_new(path)
+    assert path.read_bytes() == b"a letter"
