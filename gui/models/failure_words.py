@@ -142,7 +142,7 @@ SKIPS: dict[SkipReason, Explanation] = {
     ),
     SkipReason.HIDDEN_JUNK: Explanation(
         short="System file",
-        happened="It is a file that systems leave behind, such as .DS_Store.",
+        happened="It is a file that systems leave behind, such as .DS_Store, or the case file itself.",
         meaning="It is listed, and was not opened.",
         advice="There is nothing to do.",
     ),
