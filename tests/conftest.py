@@ -21,6 +21,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 LOOPS = ("asyncio", "qasync")
+_EARLIER = 0.9
+"""Share of a test's time after which its coroutine is cancelled, so that the test can still tell what it was at."""
 _SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
 if sys.platform != "win32":
     _SIGNALS[signal.SIGHUP] = signal.SIG_DFL
@@ -50,15 +52,24 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.function).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    run_on(str(pyfuncitem.callspec.params["loop_name"]), lambda: pyfuncitem.obj(**arguments))
+    marker = pyfuncitem.get_closest_marker("timeout")
+    limit_s = float(marker.args[0] if marker else pyfuncitem.config.getini("timeout"))
+    run_on(
+        str(pyfuncitem.callspec.params["loop_name"]), lambda: pyfuncitem.obj(**arguments), limit_s=_EARLIER * limit_s
+    )
     return True
 
 
-def run_on(loop_name: str, main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine to its end on the named event loop, and fail where it leaves tasks behind."""
+def run_on(loop_name: str, main: Callable[[], Coroutine[Any, Any, Any]], *, limit_s: float | None = None) -> Any:
+    """Run a coroutine to its end on the named event loop, and fail where it leaves tasks behind.
+
+    After `limit_s` it is cancelled and fails: Qt swallows what a signal's handler raises within one of its events, so
+    that pytest's own timeout would end nothing there.
+    """
 
     async def checked() -> Any:
-        result = await main()
+        async with asyncio.timeout(limit_s):
+            result = await main()
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         assert not left, f"tasks left behind: {left}"
         return result

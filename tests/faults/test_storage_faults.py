@@ -155,12 +155,13 @@ def test_a_limit_on_file_sizes_stops_the_run_and_fails_no_page(batch: Batch, tmp
 
 @needs_strace
 @pytest.mark.fault(19)
-@pytest.mark.parametrize("at", [12, *(pytest.param(number, marks=pytest.mark.whole) for number in (5, 8, 10, 14))])
+@pytest.mark.parametrize("at", [12, *(pytest.param(number, marks=pytest.mark.whole) for number in (15, 18, 21, 25))])
 def test_a_failed_flush_stops_the_run_without_another_try(batch: Batch, tmp_path: Path, at: int) -> None:
     """The n-th flush of the writer fails once; had it been tried again, the run would have gone on."""
     case = tmp_path / "case.sluice"
     prefix = failing("fdatasync", "EIO", str(at))
-    code, said = ending(start(case, batch.folder, tmp_path, OPTIONS, prefix=prefix))
+    options = (*OPTIONS, "--rate", "60", "--burst", "8")  # so that there are more flushes than that, however they group
+    code, said = ending(start(case, batch.folder, tmp_path, options, prefix=prefix))
     assert_stopped(case, code, said, FAILED, is_all_said=False)
     assert_made_whole(case, batch, tmp_path)
 

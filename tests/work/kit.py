@@ -39,10 +39,11 @@ async def running_pool(chosen: Settings | None = None, **keywords: Any) -> Async
         await pool.close()
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition; what bounds it is the test's own timeout."""
-    while not condition():
-        await asyncio.sleep(0.005)
+async def until(condition: Callable[[], object], *, limit_s: float = 120.0) -> None:
+    """Wait for a condition; a bound makes a hang a failure."""
+    async with asyncio.timeout(limit_s):
+        while not condition():
+            await asyncio.sleep(0.005)
 
 
 def ref(path: Path | bytes, doc_id: int = 1) -> DocumentRef:
