@@ -62,12 +62,15 @@ class Document:
         return page_text(self._pdf, number - 1, most_chars=most_chars)
 
     def close(self) -> None:
-        """Close it, and drop what MuPDF remembers of it."""
+        """Close it.
+
+        MuPDF then forgets what it kept of it. Emptying its store besides would take the fonts of the other open
+        document away, which would be read anew for each of its spans.
+        """
         if self._pdf is not None and not self._pdf.is_closed:
             self._pdf.close()
         self._pdf = None
         self.file.close()
-        parser.free_caches()
 
 
 class Shelf:

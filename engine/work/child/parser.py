@@ -62,7 +62,7 @@ def plain_text(found: Any) -> str:
 
 
 def free_caches() -> None:
-    """Empty MuPDF's store, so that nothing of one document is ever used for another."""
+    """Empty MuPDF's store."""
     pymupdf.TOOLS.store_shrink(100)
 
 
