@@ -13,12 +13,12 @@ import apsw
 
 from engine.case.audit import Fields, PageForm, check_noted
 from engine.case.docrecords import DocumentRecords
-from engine.case.documents import DocumentBook, stored_time
+from engine.case.documents import DocumentBook
 from engine.case.identity import CaseIdentity
 from engine.case.journal import Checkpoint, Journal
 from engine.case.manifest import Document, Manifest
 from engine.case.state import CaseState
-from engine.models.document import FoundFile
+from engine.models.document import FoundFile, kept_time_ns
 from engine.models.facts import (
     DocumentFailed,
     DocumentProbed,
@@ -132,7 +132,7 @@ class Booking:
 
     def _find(self, file: FoundFile) -> None:
         latest = self._manifest.latest(file)
-        mtime_ns = stored_time(file.mtime_ns)
+        mtime_ns = kept_time_ns(file.mtime_ns)
         if latest is not None and _is_known(latest, file, mtime_ns):
             self.state.files_known += 1
             return

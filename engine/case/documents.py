@@ -20,7 +20,7 @@ from engine.case.manifest import Document, Manifest
 from engine.case.schema import LARGEST_DOCUMENT, doc_and_page, place_of
 from engine.case.state import CaseState
 from engine.case.storage import ContradictionError
-from engine.models.document import Failure, PageResult, Probe, document_label
+from engine.models.document import Failure, PageResult, Probe, document_label, kept_time_ns
 from engine.models.facts import ProbeDecision
 from engine.models.outcome import Method, Outcome, Reason, RowState
 
@@ -74,7 +74,7 @@ class DocumentBook:
         original = self._manifest.original(sha256)
         document.sha256 = sha256
         document.page_count = probe.page_count
-        document.size_bytes, document.mtime_ns = probe.size_bytes, stored_time(probe.mtime_ns)
+        document.size_bytes, document.mtime_ns = probe.size_bytes, kept_time_ns(probe.mtime_ns)
         document.repaired = probe.repaired
         self._manifest.changed(document)
         if original is None:
@@ -194,7 +194,7 @@ class DocumentBook:
             self._bury_pages(document, Failure(reason=Reason.SOURCE_CHANGED), 1)
             return ProbeDecision(doc_id=document.doc_id, process=False)
         # Touched or copied back, with the same bytes: from now on these are what workers must find.
-        document.size_bytes, document.mtime_ns = probe.size_bytes, stored_time(probe.mtime_ns)
+        document.size_bytes, document.mtime_ns = probe.size_bytes, kept_time_ns(probe.mtime_ns)
         self._manifest.changed(document)
         return ProbeDecision(doc_id=document.doc_id, process=True)
 
@@ -281,8 +281,3 @@ class DocumentBook:
             self._texts.append((place_of(document.doc_id, result.page), result.text))
             if len(self._texts) >= _ROWS_A_GROUP:
                 self.flush()
-
-
-def stored_time(mtime_ns: int) -> int:
-    """Return a modification time as SQLite can hold it: some file systems allow years that no 64 bits reach."""
-    return max(-(2**63), min(mtime_ns, 2**63 - 1))
