@@ -19,6 +19,12 @@ from tests.support.runs import open_run, records_of, run_once, small_flow, write
 from tests.support.scripted_extractor import ScriptedExtractor
 
 
+def vanished(document: DocumentRef) -> Failure | None:
+    """Fail as a worker does where a document's file is not there."""
+    there = Path(os.fsdecode(document.location)).exists()
+    return None if there else Failure(reason=Reason.SOURCE_VANISHED, code=2)
+
+
 def test_the_memory_hold_begins_and_ends_at_its_two_levels() -> None:
     """Between the levels nothing changes, so that a reading around one of them does not flap."""
     changes: list[bool] = []
@@ -198,8 +204,7 @@ async def test_an_unplugged_drive_costs_no_document(tmp_path: Path, back: str) -
     def probe(document: DocumentRef) -> Failure | None:
         if document.doc_id == 11 and extractor.probes[11] == 1:
             folder.rename(tmp_path / "unplugged")
-        there = Path(os.fsdecode(document.location)).exists()
-        return None if there else Failure(reason=Reason.SOURCE_VANISHED, code=2)
+        return vanished(document)
 
     extractor._probe = probe
     async with (
@@ -226,13 +231,7 @@ async def test_an_unplugged_drive_costs_no_document(tmp_path: Path, back: str) -
 async def test_a_case_resumed_on_an_empty_mount_point_waits_for_its_drive(tmp_path: Path, back: str) -> None:
     """Known documents below a folder with nothing in it wait; once anything lies there, it is taken as it is."""
     folder = write_documents(tmp_path / "in", [4] * 40)
-    extractor = ScriptedExtractor()
-
-    def probe(document: DocumentRef) -> Failure | None:
-        there = Path(os.fsdecode(document.location)).exists()
-        return None if there else Failure(reason=Reason.SOURCE_VANISHED, code=2)
-
-    extractor._probe = probe
+    extractor = ScriptedExtractor(probe=vanished)
     async with open_run(tmp_path / "c.sluice", folder, extractor, small_flow()) as run, asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run.execute())
         while run.counts.documents.extracted < 3:
