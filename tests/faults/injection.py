@@ -174,6 +174,17 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
 
 
 @contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let a folder take no changes, not even from root."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)  # noqa: S607  # the system's own
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)  # noqa: S607  # as above
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)  # noqa: S607  # as above
+
+
+@contextmanager
 def no_descriptor_left() -> Iterator[list[int]]:
     """Use up every descriptor of this process, under a low limit; what is taken out of the list and closed is free."""
     import resource  # noqa: PLC0415  # not on Windows

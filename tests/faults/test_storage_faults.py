@@ -8,8 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from engine.case.casefile import CaseFile
 from engine.case.reader import CaseReader
 from engine.errors import CaseError, ExitCode
 from engine.models.run import Counts
-from tests.faults.injection import needs_posix, needs_root, needs_strace, small_disk
+from tests.faults.injection import needs_posix, needs_root, needs_strace, read_only, small_disk
 from tests.faults.program import (
     STOPPED,
     age,
@@ -202,17 +200,6 @@ def failing(call: str, error: str, when: str) -> list[str]:
     """Return the command that runs a program whose system calls of a kind fail."""
     quiet = ["strace", "-f", "-qq", "-o", os.devnull]
     return [*quiet, "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={when}"]
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Let a folder take no changes, not even from root."""
-    subprocess.run(["mount", "--bind", folder, folder], check=True)  # noqa: S607  # the system's own
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)  # noqa: S607  # as above
-        yield
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)  # noqa: S607  # as above
 
 
 @needs_root

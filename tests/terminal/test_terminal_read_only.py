@@ -1,27 +1,14 @@
 """Taking out of a case that can only be read: reading needs neither a lock nor a place to write."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.faults.injection import read_only
 from tests.terminal.conftest import Finished
 from tests.terminal.program import sluicegate
-
-
-@contextmanager
-def read_only_mount(folder: Path) -> Iterator[None]:
-    """Let a folder lie on a medium that takes no changes, not even from root."""
-    subprocess.run(["mount", "--bind", folder, folder], check=True)  # noqa: S607  # the system's own
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)  # noqa: S607  # as above
-        yield
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)  # noqa: S607  # as above
 
 
 def assert_taken_out(case: Path, folder: Path) -> None:
@@ -46,7 +33,7 @@ def test_a_case_on_a_medium_that_takes_no_changes_can_be_taken_out(finished: Fin
     place.mkdir()
     out.mkdir()
     case = finished.case.rename(place / "case.sluice")
-    with read_only_mount(place):
+    with read_only(place):
         assert_taken_out(case, out)
 
 
