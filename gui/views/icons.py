@@ -107,8 +107,9 @@ def _tinted(name: IconName, colour: str, disabled: str) -> QIcon:
     icon = QIcon()
     normal, faded = _renderer(name, colour), _renderer(name, disabled)
     for size_px in _SIZES_PX:
-        icon.addPixmap(_drawn(normal, size_px), QIcon.Mode.Normal)
-        icon.addPixmap(_drawn(normal, size_px), QIcon.Mode.Selected)
+        pixmap = _drawn(normal, size_px)
+        icon.addPixmap(pixmap, QIcon.Mode.Normal)
+        icon.addPixmap(pixmap, QIcon.Mode.Selected)
         icon.addPixmap(_drawn(faded, size_px), QIcon.Mode.Disabled)
     return icon
 
