@@ -14,12 +14,13 @@ from PySide6 import __version__ as pyside_version
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
-from engine import Directories, __version__, open_case, write_sample_batch
+from engine import Directories, __version__
 from gui.app.faults import Faults
 from gui.app.logs import log_files
 from gui.app.loop import EventLoop, run
 from gui.app.signals import stop_on_signals
 from gui.app.tasks import TaskOwner
+from gui.app.ways import ways_into_engine
 from gui.views.icons import Icons, app_icon
 from gui.views.theme import Themes
 from gui.window.main_window import APPLICATION, MainWindow
@@ -42,7 +43,7 @@ def run_window(paths: Sequence[Path] = (), *, directories: Directories | None = 
     application = new_application()
     with log_files(directories.logs) as log_file:
         faults = Faults(str(log_file) if log_file else "")
-        engine = Engine(directories=directories, open_case=open_case, write_sample_batch=write_sample_batch)
+        engine = ways_into_engine(directories)
         loop = EventLoop(application)
         with faults.installed(loop):
             return run(loop, _main(application, engine, paths, faults, loop))

@@ -76,14 +76,14 @@ def _window() -> None:
     from PySide6.QtWidgets import QApplication  # noqa: PLC0415  # as above
 
     import gui.command  # noqa: F401, PLC0415  # as above: it is what the program loads first
-    from engine import Directories, open_case  # noqa: PLC0415  # as above
+    from engine import Directories  # noqa: PLC0415  # as above
     from tests.bench.offscreen import run_on_qt, shown_window  # noqa: PLC0415  # as above
     from tests.bench.paints import PaintCount  # noqa: PLC0415  # as above
 
     async def main(application: QApplication) -> None:
         painted = asyncio.Event()
         nowhere = Directories.below(Path(os.devnull))  # nobody has recent cases or settings there
-        async with shown_window(application, nowhere, open_case) as window:
+        async with shown_window(application, nowhere) as window:
             # The window's own paint comes before those of its parts, all in one go.
             paints = PaintCount(window)
             paints.when_painted(painted.set)
