@@ -2,11 +2,17 @@
 
 Covers joining. What happens to a case is in `control`, when it is shown in `refresh`, what is asked before and after
 in `opening`, `saving` and `leaving`.
+
+What only an open case needs, the charts above all, takes longer to load than all the rest: it is loaded and made once
+the window has been painted, or when it is asked for, whichever comes first.
 """
 
 import asyncio
 from collections.abc import Sequence
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import (
@@ -34,7 +40,6 @@ from gui.models.words import RUN_STATES
 from gui.views.empty_page import EmptyPage
 from gui.views.icons import Icons, app_icon
 from gui.views.labels import Tone
-from gui.views.limits_panel import LimitsPanel
 from gui.views.messages import MessageBar, Question, announce
 from gui.views.theme import Themes
 from gui.window.actions import Actions
@@ -42,11 +47,14 @@ from gui.window.control import CaseControl
 from gui.window.leaving import Leaving
 from gui.window.opening import Opening, local_paths
 from gui.window.refresh import Refresh
-from gui.window.run_page import RunPage
 from gui.window.saving import Saving
 from gui.window.seams import Engine, Tasks
 from gui.window.sentences import case_name
-from gui.window.side_panel import SidePanel
+
+if TYPE_CHECKING:
+    from gui.views.limits_panel import LimitsPanel
+    from gui.window.run_page import RunPage
+    from gui.window.side_panel import SidePanel
 
 APPLICATION = "Sluicegate"
 
@@ -73,32 +81,73 @@ class MainWindow(QMainWindow):
         self.resize(QSize(1280, 920).boundedTo(self.screen().availableSize()))
         self._engine = engine
         self._tasks = tasks
+        self._themes = themes
+        self._icons = icons
         self._about = about
+        self._painted = asyncio.Event()
         self.control = CaseControl(engine=engine, tasks=tasks, parent=self)
         self.opening = Opening(control=self.control, engine=engine, tasks=tasks, window=self)
         self.saving = Saving(control=self.control, tasks=tasks, window=self)
         self.leaving = Leaving(control=self.control, tasks=tasks, window=self)
         self.messages = MessageBar(themes=themes, icons=icons)
         self.empty_page = EmptyPage(themes=themes, icons=icons)
-        self.run_page = RunPage(tasks=tasks, themes=themes, icons=icons)
-        self.limits_panel = LimitsPanel()
         self.actions_ = Actions(self, icons)
         self._build()
         self._connect()
         self.refresh = Refresh(
             control=self.control,
             show_title=self._show_title,
-            show_all=self.run_page.show_all,
-            show_charts=self.run_page.show_charts,
+            show_all=self._show_all,
+            show_charts=self._show_charts,
             visible=self._seen,
             parent=self,
         )
         self._tasks.start(self._load(), name="read recent cases")
+        self._tasks.start(self._get_ready(), name="get ready for a case")
+
+    @cached_property
+    def run_page(self) -> "RunPage":
+        """The page of an open case."""
+        from gui.window.run_page import RunPage  # noqa: PLC0415  # loads the charts; see the top of this module
+
+        page = RunPage(tasks=self._tasks, themes=self._themes, icons=self._icons)
+        page.copied.connect(self._tell_copied)
+        self.pages.addWidget(page)
+        return page
+
+    @cached_property
+    def limits_panel(self) -> "LimitsPanel":
+        """The limits of the flow."""
+        from gui.views.limits_panel import LimitsPanel  # noqa: PLC0415  # see the top of this module
+
+        panel = LimitsPanel()
+        panel.applied.connect(self.control.apply)
+        return panel
+
+    @cached_property
+    def limits_dock(self) -> "SidePanel":
+        """The side of the window with the limits."""
+        from gui.window.side_panel import SidePanel  # noqa: PLC0415  # see the top of this module
+
+        dock = SidePanel("Limits of the flow", self.limits_panel, self)
+        dock.hide()  # before it is added: a window that shows already would show it
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+        dock.visibilityChanged.connect(self._limits_shown)
+        return dock
+
+    async def _get_ready(self) -> None:
+        """Make what an open case needs, in steps between which the window answers."""
+        await self._painted.wait()
+        await asyncio.to_thread(import_module, "numpy")  # a third of the charts' loading, and none of Qt
+        import_module("gui.window.run_page")
+        await asyncio.sleep(0)
+        self.run_page  # noqa: B018  # made by being asked for, as the next
+        await asyncio.sleep(0)
+        self.limits_dock  # noqa: B018
 
     def _build(self) -> None:
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty_page)
-        self.pages.addWidget(self.run_page)
         middle = QWidget()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
@@ -106,9 +155,6 @@ class MainWindow(QMainWindow):
         column.addWidget(self.messages)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(middle)
-        self.limits_dock = SidePanel("Limits of the flow", self.limits_panel, self)
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.limits_dock)
-        self.limits_dock.hide()
         self.actions_.fill_menu(self.menuBar())
         self.toolbar = self.addToolBar("Run")
         self.toolbar.setObjectName("toolbar")
@@ -127,10 +173,8 @@ class MainWindow(QMainWindow):
         actions.quit.triggered.connect(self.close)
         actions.pause.triggered.connect(control.pause_or_resume)
         actions.stop.triggered.connect(control.stop)
-        actions.limits.toggled.connect(self.limits_dock.setVisible)
+        actions.limits.toggled.connect(self._show_limits)
         actions.about.triggered.connect(self._show_about)
-        self.limits_dock.visibilityChanged.connect(self._limits_shown)
-        self.limits_panel.applied.connect(control.apply)
         page = self.empty_page
         page.folder_wanted.connect(opening.choose_folder)
         page.files_wanted.connect(opening.choose_files)
@@ -143,7 +187,6 @@ class MainWindow(QMainWindow):
         control.refused.connect(self._limits_refused)
         control.said.connect(self.messages.show_message)
         control.busy.connect(self.messages.show_passing)
-        self.run_page.copied.connect(self._tell_copied)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Open these sources or this case without a question, with the proposals taken; returns at once."""
@@ -209,6 +252,12 @@ class MainWindow(QMainWindow):
                 announce(self, f"The run: {state}")
         self.actions_.show(self.control.abilities_in(snapshot))
 
+    def _show_all(self, snapshot: Snapshot) -> None:
+        self.run_page.show_all(snapshot)
+
+    def _show_charts(self) -> None:
+        self.run_page.show_charts()
+
     def _seen(self) -> bool:
         return self.isVisible() and not self.isMinimized()
 
@@ -217,6 +266,9 @@ class MainWindow(QMainWindow):
     def _tell_copied(self, copied: int, selected: int) -> None:
         more = "" if copied == selected else f" of {counted(selected, 'selected row')}; the others were not shown yet"
         self.messages.show_passing(f"Copied {counted(copied, 'row')}{more}")
+
+    def _show_limits(self, wanted: bool) -> None:  # noqa: FBT001  # a slot
+        self.limits_dock.setVisible(wanted)
 
     def _limits_shown(self, shown: bool) -> None:  # noqa: FBT001  # a slot
         if self._seen():  # minimising hides the dock too, which nobody asked for
@@ -256,9 +308,12 @@ class MainWindow(QMainWindow):
         self.opening.take(local_paths(event.mimeData().urls()))
 
     def event(self, event: QEvent) -> bool:
-        """Override: leave the space bar to whatever has the focus and uses it, such as a button."""
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
+        """Override: see the first paint; leave the space bar to what has the focus and uses it, such as a button."""
+        kind = event.type()
+        if kind == QEvent.Type.Paint:
+            self._painted.set()
+        elif (
+            kind == QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)
             and event.key() == Qt.Key.Key_Space
             and isinstance(self.focusWidget(), (QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox))

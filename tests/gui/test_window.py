@@ -15,6 +15,7 @@ from PySide6.QtGui import QAccessible, QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QDockWidget,
     QFileDialog,
     QLabel,
     QLineEdit,
@@ -31,6 +32,7 @@ from gui.views.labels import Tone
 from gui.views.messages import Message
 from gui.views.start_dialog import StartDialog
 from gui.views.tables import RecordView
+from gui.window.run_page import RunPage
 from gui.window.seams import Engine
 from tests.bench.paints import PaintCount
 from tests.support.scripted_session import (
@@ -91,6 +93,35 @@ async def test_it_begins_with_the_empty_page(tmp_path: Path) -> None:
         assert not window.actions_.pause.isEnabled()
         assert not window.actions_.export_audit.isEnabled()
         assert window.actions_.open_folder.isEnabled()
+
+
+async def test_it_gets_ready_for_a_case_without_showing_it(tmp_path: Path) -> None:
+    """Once it is painted the page and the panel of a case are made, and neither is seen."""
+    async with _stage(tmp_path) as stage:
+        window = stage.window
+        assert window.pages.count() == 1
+        await stage.settle()
+        assert window.pages.count() == 2
+        assert window.pages.currentWidget() is window.empty_page
+        [dock] = window.findChildren(QDockWidget)
+        assert not dock.isVisible()
+        assert not window.actions_.limits.isChecked()
+
+
+async def test_what_is_asked_for_before_it_is_ready_is_made_at_once(tmp_path: Path) -> None:
+    """The limits and the page of a case do not wait until the window got ready, and are made only once."""
+    async with _stage(tmp_path) as stage:
+        window = stage.window
+        window.actions_.limits.trigger()
+        [dock] = window.findChildren(QDockWidget)
+        assert dock.isVisible()
+        page = window.run_page
+        await stage.settle()
+        assert window.findChildren(QDockWidget) == [dock]
+        assert dock.isVisible()
+        assert window.findChildren(RunPage) == [page]
+        window.actions_.limits.trigger()
+        assert not dock.isVisible()
 
 
 async def test_a_drop_returns_at_once_and_then_asks(tmp_path: Path) -> None:
