@@ -10,7 +10,6 @@ the window has been painted, or when it is asked for, whichever comes first.
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +44,7 @@ from gui.views.theme import Themes
 from gui.window.actions import Actions
 from gui.window.control import CaseControl
 from gui.window.leaving import Leaving
+from gui.window.loading import load_run_page
 from gui.window.opening import Opening, local_paths
 from gui.window.refresh import Refresh
 from gui.window.saving import Saving
@@ -138,9 +138,7 @@ class MainWindow(QMainWindow):
     async def _get_ready(self) -> None:
         """Make what an open case needs, in steps between which the window answers."""
         await self._painted.wait()
-        await asyncio.to_thread(import_module, "numpy")  # a third of the charts' loading, and none of Qt
-        import_module("gui.window.run_page")
-        await asyncio.sleep(0)
+        await load_run_page()
         self.run_page  # noqa: B018  # made by being asked for, as the next
         await asyncio.sleep(0)
         self.limits_dock  # noqa: B018
