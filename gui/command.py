@@ -91,6 +91,8 @@ def _show_window(paths: tuple[Path, ...]) -> ExitCode:
         return _no_window(problem)
     try:
         from gui.app.start import run_window  # noqa: PLC0415  # loads Qt, which nothing else needs
+
+        display.require_charts()
     except ImportError as error:
         return _no_window(display.import_problem(error))
     return ExitCode(run_window(paths))

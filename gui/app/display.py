@@ -79,6 +79,17 @@ def missing_libraries(environ: Mapping[str, str], platform: str = sys.platform) 
     return sentence_for(dict.fromkeys([*_LIBRARY.findall(problem), *others]))
 
 
+def require_charts() -> None:
+    """Refuse to go on where what draws the charts is not installed: it is loaded when the window shows already.
+
+    Raises:
+        ModuleNotFoundError: When one of its packages is missing.
+    """
+    for name in ("numpy", "pyqtgraph"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def import_problem(error: ImportError) -> str:
     """Return a sentence about Qt that cannot be imported: the system library that it lacks, or what Python says."""
     names = _LIBRARY.findall(str(error))

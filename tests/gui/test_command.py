@@ -99,6 +99,16 @@ def test_missing_qt_is_told_with_what_to_do(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["numpy", "pyqtgraph"])
+def test_a_window_without_charts_is_not_opened(tmp_path: Path, name: str) -> None:
+    """What is loaded after the window shows is missed before: a sentence that names it, and no window."""
+    code = f"import sys; sys.modules[{name!r}] = None; from gui.command import main; main()"
+    done = _call(tmp_path, "window", code=code, QT_QPA_PLATFORM="offscreen")
+    assert done.returncode == 2
+    assert f"No module named '{name}'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_missing_system_libraries_are_named_with_their_packages() -> None:
     """The sentence names each library and the package that brings it, once."""
     sentence = display.sentence_for(["libgthread-2.0.so.0", "libglib-2.0.so.0", "libxcb-cursor.so.0"])
