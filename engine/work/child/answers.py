@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from engine.models.outcome import Reason
-from engine.work.child import limits, parser
+from engine.work.child import parser
 from engine.work.child.documents import Document, Shelf
+from engine.work.child.limits import ProcessorLimit
 from engine.work.child.pages import find_page, shows_something
 from engine.work.child.source import DocumentError, SourceFile, Version
+from engine.work.child.specimen import WORD, specimen
 from engine.work.frames import Frame
 from engine.work.messages import (
     FLUSH_BYTES,
@@ -31,7 +33,6 @@ _NET = 2.0
 """How many times the parent's clock a worker may compute before the system ends it."""
 _PIECES_PER_SIGN = 16
 """After how many megabytes hashed the slot shows that it goes on."""
-_WARM_WORD = "ready"
 
 
 def parser_version() -> str:
@@ -41,24 +42,9 @@ def parser_version() -> str:
 
 def warm_up() -> bool:
     """Read a tiny document of our own, so that everything that is loaded late is there; return whether that works."""
-    content = b"0 0 9 9 re f BT /F 9 Tf 9 9 Td (%b) Tj ET" % _WARM_WORD.encode()
-    bodies = (
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%b\nendstream" % (len(content), content),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    )
-    data, offsets = bytearray(b"%PDF-1.4\n"), []
-    for number, body in enumerate(bodies, 1):
-        offsets.append(len(data))
-        data += b"%d 0 obj%b\nendobj\n" % (number, body)
-    start = len(data)
-    data += b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    data += b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % start
-    document = parser.open_pdf(bytes(data))
+    document = parser.open_pdf(specimen())
     page = document.load_page(0)
-    works = page.get_text("text").strip() == _WARM_WORD and shows_something(page)
+    works = page.get_text("text").split() == [WORD, WORD] and shows_something(page)
     page = None
     document.close()
     parser.free_caches()
@@ -77,12 +63,13 @@ class Answers:
         self._slot = slot
         self._replies = replies
         self._shelf = Shelf()
+        self._processor = ProcessorLimit()
 
     def give(self, frame: Frame) -> None:
         """Answer a request."""
         request = request_of(frame)
         self._slot.step(Phase.OPENING)
-        limits.allow_processor_s(_NET * request.open_s)
+        self._processor.allow_s(_NET * request.open_s)
         try:
             if isinstance(request, ProbeRequest):
                 self._probe(request)
@@ -127,7 +114,7 @@ class Answers:
             calls += 1
             if calls % _PIECES_PER_SIGN == 0:
                 self._slot.step(Phase.OPENING)
-                limits.allow_processor_s(allowed_s)
+                self._processor.allow_s(allowed_s)
 
         return sign
 
@@ -140,7 +127,7 @@ class Answers:
         kept_bytes, sent_s = 0, time.monotonic()
         for number in range(request.first_page, request.last_page + 1):
             self._slot.step(Phase.PAGE, number)
-            limits.allow_processor_s(_NET * request.page_s)
+            self._processor.allow_s(_NET * request.page_s)
             page = find_page(document, number, max_text_bytes=request.max_text_bytes)
             if found and (kept_bytes + len(page.text) > FLUSH_BYTES or time.monotonic() - sent_s > _FLUSH_S):
                 self._send_pages(document, request.number, found, done=False)

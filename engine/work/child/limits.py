@@ -8,6 +8,8 @@ import ctypes
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from engine.work import jobobject
@@ -16,6 +18,7 @@ MIB = 1024 * 1024
 _OPEN_FILES = 64
 _NICENESS = 10
 _PR_SET_PDEATHSIG = 1
+_SPARE_S = 3
 
 
 def die_with_parent(parent_pid: int) -> list[str]:
@@ -62,17 +65,33 @@ def limit_resources(address_space_bytes: int) -> list[str]:
     return [*words, "processor time per page"]
 
 
-def allow_processor_s(time_s: float) -> None:
-    """Have the system end this process when it computes for longer from now on.
+class ProcessorLimit:
+    """Has the system end this process when it computes for too long without a break.
 
     The last net: the parent's clocks come first. It holds where the parent itself is stopped.
-    """
-    if sys.platform == "win32":
-        return
-    import resource  # noqa: PLC0415  # not on Windows
 
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(usage.ru_utime + usage.ru_stime + time_s) + 1
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    if hard == resource.RLIM_INFINITY or soft <= hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+    Args:
+        used_s: Tells how long this process has computed so far.
+    """
+
+    def __init__(self, used_s: Callable[[], float] = time.process_time) -> None:
+        self._used_s = used_s
+        self._end_s = 0
+
+    def allow_s(self, time_s: float) -> None:
+        """Allow so much from now on, and up to three seconds more: the system counts in whole ones.
+
+        Asked for every page, so that the system is told only where the end that it knows is too near or too far.
+        """
+        if sys.platform == "win32":
+            return
+        least_s = self._used_s() + time_s
+        if least_s <= self._end_s <= least_s + _SPARE_S:
+            return
+        import resource  # noqa: PLC0415  # not on Windows
+
+        end_s = int(least_s) + _SPARE_S
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        if hard == resource.RLIM_INFINITY or end_s <= hard:
+            resource.setrlimit(resource.RLIMIT_CPU, (end_s, hard))
+            self._end_s = end_s

@@ -9,6 +9,7 @@ out the characters is the same work in both ways. What a text means is the busin
 from dataclasses import dataclass
 from typing import Any
 
+from engine.work.child.blocks import block_boxes
 from engine.work.child.parser import laid_out, mupdf, plain_text
 from engine.work.text import REPLACEMENT
 
@@ -65,7 +66,8 @@ def _quick_text(found: Any, most_chars: int) -> PageText | None:
     written = _written(found.m_internal, _LONGEST_IN_UTF8 * most_chars)
     if written is None:
         return PageText("", too_long=True)
-    # A line without characters, or one that ends in a line feed of its own, is no line to PyMuPDF.
+    # A block that is none of text ends nothing. A line without characters, or one that ends in a line feed of its own,
+    # is no line to PyMuPDF.
     if written.count(_BLOCK_END) != blocks or _EMPTY_LINE in written or written.startswith(_LINE_END):
         return None
     if _REPLACEMENT in written:  # stands for what is no character, too
@@ -78,17 +80,15 @@ def _quick_text(found: Any, most_chars: int) -> PageText | None:
 
 
 def _blocks_inside(found: Any) -> int | None:
-    """Return how many blocks there are, or None where not all are text well inside of the page."""
+    """Return how many blocks there are, or None where not all are well inside of the page."""
     page = found.mediabox
     left, top, right, bottom = page.x0 + _MARGIN, page.y0 + _MARGIN, page.x1 - _MARGIN, page.y1 - _MARGIN
-    count, block = 0, found.first_block
-    while block is not None:
-        box = block.bbox
+    count = 0
+    for x0, y0, x1, y1 in block_boxes(found):
         # Worded so that a number that is none fails.
-        inside = box.x0 >= left and box.y0 >= top and box.x1 <= right and box.y1 <= bottom
-        if not inside or block.type != mupdf.FZ_STEXT_BLOCK_TEXT:
+        if not (x0 >= left and y0 >= top and x1 <= right and y1 <= bottom):
             return None
-        count, block = count + 1, block.next
+        count += 1
     return count
 
 

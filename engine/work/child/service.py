@@ -4,6 +4,7 @@ What is printed by anybody goes to standard error, since the pipe to the parent 
 answers themselves are in `answers`.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,9 @@ def run(argument: str) -> int:
     words += limits.limit_resources(launch.address_space_bytes)
     if not warm_up():
         return _CANNOT_WORK
+    # What is there now stays: it is not looked through for cycles again and again.
+    gc.collect()
+    gc.freeze()
     parser = parser_version()
     reached = sandbox.enter()
     replies.write(ready_frame(limits=words, sandbox=reached.words, confined=reached.confined, parser=parser))
