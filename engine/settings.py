@@ -168,7 +168,7 @@ class WorkerLimits:
     """Resident memory above which a worker is replaced between two spans."""
     kill_rss_bytes: int = 1536 * MIB
     """Resident memory above which it is killed at once."""
-    recycle_pages: int = 5000
+    recycle_pages: int = 20_000
     """Pages after which it is replaced: on Python 3.11 PyMuPDF slowly loses references to None."""
     max_text_bytes: int = 8 * MIB
     """Most text of one page, in UTF-8; more is `size_limit`."""
