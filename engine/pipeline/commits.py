@@ -38,9 +38,9 @@ class LaneBounds:
     """Pages that may wait before `put` does."""
     group_weight: int = 400
     """Most pages of one transaction."""
-    enough_weight: int = 96
+    enough_weight: int = 256
     """Pages beyond which a larger group saves little."""
-    grow_s: float = 0.05
+    grow_s: float = 0.25
     """Longest time that a group is let grow while nobody waits for it."""
 
 

@@ -167,7 +167,7 @@ async def test_a_group_grows_while_nobody_waits_for_it(writer: ThreadPoolExecuto
         writer,
         receipts,
         is_wanted=lambda: wanted[0],
-        bounds=LaneBounds(grow_s=0.01 if end == "time" else 3600.0),
+        bounds=LaneBounds(enough_weight=96, grow_s=0.01 if end == "time" else 3600.0),
     )
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(commits.run())
