@@ -13,6 +13,7 @@ from engine.work.child import parser
 from engine.work.child.documents import Document, Shelf
 from engine.work.child.limits import ProcessorLimit
 from engine.work.child.pages import find_page, shows_something
+from engine.work.child.room import Room, give_back_memory, resident_memory
 from engine.work.child.source import DocumentError, SourceFile, Version
 from engine.work.child.specimen import WORD, specimen
 from engine.work.frames import Frame
@@ -64,6 +65,7 @@ class Answers:
         self._replies = replies
         self._shelf = Shelf()
         self._processor = ProcessorLimit()
+        self._room = Room(resident_memory(), parser.free_caches, give_back_memory)
 
     def give(self, frame: Frame) -> None:
         """Answer a request."""
@@ -77,6 +79,7 @@ class Answers:
                 self._extract(request)
         except DocumentError as error:
             self._send(failure_frame(request.number, error.reason, error.code))
+        self._room.between_spans(self._shelf.close_all)
 
     def _send(self, frame: bytes) -> None:
         self._replies.write(frame)
@@ -134,6 +137,7 @@ class Answers:
                 found, kept_bytes, sent_s = [], 0, time.monotonic()
             found.append(page)
             kept_bytes += len(page.text)
+            self._room.between_pages()
             if page.reason is Reason.MEMORY_LIMIT:
                 break  # what filled it may still be there: the next page would suffer for it
         self._send_pages(document, request.number, found, done=True)

@@ -92,6 +92,11 @@ class Shelf:
         if document is not None:
             document.close()
 
+    def close_all(self) -> None:
+        """Close every document; each is opened anew when it is asked for."""
+        while self._documents:
+            self._documents.popitem()[1].close()
+
     def get(self, location: bytes, version: Version) -> Document:
         """Return a document, open, in the version that is asked for.
 
