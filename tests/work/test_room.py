@@ -1,5 +1,6 @@
 """What a worker holds on to: let go of when it has grown, and not at every page."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,12 +10,25 @@ import pytest
 from engine.work.child.room import Room
 from engine.work.messages import ExtractRequest, ProbeRequest
 from engine.work.replies import probe_of
-from tests.support.pdfs import PdfFile
+from tests.support.pdfs import PdfFile, text_pdf
 from tests.work.test_child import Child
 
 MIB = 1024 * 1024
 PICTURE_BYTES = 3 * MIB
 PAGES = 60
+READING = """
+import sys
+from engine.work.child.documents import Document, Shelf
+from engine.work.child.source import SourceFile
+shelf = Shelf()
+document = Document(SourceFile(sys.argv[1].encode()))
+shelf.put(document)
+for read in range(1000):
+    assert not shelf.close_read(), read
+    document.text(1, most_chars=9)
+assert shelf.close_read()
+assert not shelf.close_read()
+"""
 
 
 class Process:
@@ -30,10 +44,11 @@ class Process:
         self.read = 0
         self.forgotten += 1
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Close the documents."""
         self.documents = 0
         self.closed += 1
+        return True
 
 
 def test_what_was_read_is_kept_until_it_is_much() -> None:
@@ -64,8 +79,26 @@ def test_what_cannot_be_helped_is_borne_with() -> None:
     for _ in range(10):
         process.documents = 100  # as large again as soon as it is opened
         process.room.between_pages()
-        process.room.between_spans(lambda: None)
+        process.room.between_spans(lambda: False)
     assert process.forgotten == 2
+
+
+def test_after_documents_were_closed_the_process_may_not_grow_as_it_did_with_them() -> None:
+    """What was borne with for their sake is no measure any more."""
+    process = Process()
+    process.documents = 100
+    process.room.between_spans(lambda: False)  # not worth it yet: borne with
+    process.documents = 130
+    process.room.between_spans(process.close)
+    process.read = 30
+    process.room.between_pages()
+    assert (process.closed, process.forgotten) == (1, 3)
+
+
+def test_a_document_is_closed_only_when_it_was_read_for_long(tmp_path: Path) -> None:
+    """To open a large one anew for every span would cost more than its pages."""
+    path = text_pdf(tmp_path / "one.pdf", 1)
+    subprocess.run([sys.executable, "-c", READING, str(path)], check=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent replaces a worker that has become large")

@@ -79,7 +79,7 @@ class Answers:
                 self._extract(request)
         except DocumentError as error:
             self._send(failure_frame(request.number, error.reason, error.code))
-        self._room.between_spans(self._shelf.close_all)
+        self._room.between_spans(self._shelf.close_read)
 
     def _send(self, frame: bytes) -> None:
         self._replies.write(frame)

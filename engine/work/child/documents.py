@@ -16,6 +16,7 @@ from engine.work.child.source import DocumentError, SourceFile, Version
 
 _KEPT_OPEN = 2
 _MOST_PAGES_UNCHECKED = 10_000
+_WELL_READ_PAGES = 1000
 
 
 class Document:
@@ -31,6 +32,7 @@ class Document:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self._pdf: Any = None
+        self._pages_read = 0
         try:
             self._open()
         except DocumentError:
@@ -59,7 +61,13 @@ class Document:
 
     def text(self, number: int, *, most_chars: int) -> PageText:
         """Return the text of a page, by its number from 1."""
+        self._pages_read += 1
         return page_text(self._pdf, number - 1, most_chars=most_chars)
+
+    @property
+    def is_well_read(self) -> bool:
+        """Whether so many pages were read since it was opened that opening it anew costs little beside them."""
+        return self._pages_read >= max(_WELL_READ_PAGES, self.page_count // 10)
 
     def close(self) -> None:
         """Close it.
@@ -92,10 +100,16 @@ class Shelf:
         if document is not None:
             document.close()
 
-    def close_all(self) -> None:
-        """Close every document; each is opened anew when it is asked for."""
-        while self._documents:
-            self._documents.popitem()[1].close()
+    def close_read(self) -> bool:
+        """Close the documents that were read for long, and return whether there were any.
+
+        Each is opened anew when it is asked for, which takes a moment for each of its pages; MuPDF keeps what it came
+        across in an open document, page by page.
+        """
+        read = [document for document in self._documents.values() if document.is_well_read]
+        for document in read:
+            self.drop(document.file.location)
+        return bool(read)
 
     def get(self, location: bytes, version: Version) -> Document:
         """Return a document, open, in the version that is asked for.

@@ -30,7 +30,7 @@ class Room:
         self._resident_bytes = resident_bytes
         self._forget = forget
         self._give_back = give_back
-        self._most_bytes = self._least_bytes = resident_bytes() + _GROWTH_BYTES
+        self._most_bytes = self._least_bytes = self._first_bytes = resident_bytes() + _GROWTH_BYTES
 
     def between_pages(self) -> None:
         """Let go of what was read, if it has become much."""
@@ -39,15 +39,21 @@ class Room:
             # What is left belongs to the open documents, and is looked at after the span.
             self._most_bytes = max(self._most_bytes, self._resident_bytes() + _GROWTH_BYTES)
 
-    def between_spans(self, close_documents: Callable[[], None]) -> None:
-        """Let go of the open documents as well, if the process has become large with them."""
+    def between_spans(self, close_documents: Callable[[], bool]) -> None:
+        """Let go of open documents as well, if the process has become large with them.
+
+        Args:
+            close_documents: Closes those that were read for long enough to be worth opening anew; returns whether
+                there were any.
+        """
         if self._resident_bytes() <= self._least_bytes:
             self._most_bytes = self._least_bytes
             return
-        close_documents()
+        has_closed = close_documents()
         self._shrink()
         # What cannot be helped is borne with, until there is as much again.
-        self._most_bytes = self._least_bytes = max(self._least_bytes, self._resident_bytes() + _GROWTH_BYTES)
+        before_bytes = self._first_bytes if has_closed else self._least_bytes
+        self._most_bytes = self._least_bytes = max(before_bytes, self._resident_bytes() + _GROWTH_BYTES)
 
     def _shrink(self) -> None:
         self._forget()
