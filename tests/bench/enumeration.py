@@ -21,6 +21,7 @@ from engine.session.directories import Directories
 from tests.bench.measured import MeasuredSession, new_session, settings_for
 from tests.bench.programs import python_module, run_program
 from tests.bench.tables import megabytes, table
+from tests.support.pdfs import PdfFile
 
 _FILES_A_FOLDER = 1000
 
@@ -119,21 +120,9 @@ def _document(number: int) -> bytes:
 
 
 def _form() -> bytes:
-    text = b"BT /F 12 Tf 72 720 Td (Record 00000000 of the archive) Tj ET"
-    bodies = (
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%b\nendstream" % (len(text), text),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    )
-    data, places = bytearray(b"%PDF-1.4\n"), []
-    for number, body in enumerate(bodies, 1):
-        places.append(len(data))
-        data += b"%d 0 obj%b\nendobj\n" % (number, body)
-    start = len(data)
-    data += b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places)
-    return bytes(data + b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % start)
+    file = PdfFile()
+    file.page(b"BT /F1 12 Tf 72 720 Td (Record 00000000 of the archive) Tj ET")
+    return file.to_bytes()
 
 
 _FORM = _form()
