@@ -51,7 +51,7 @@ class Page:
 
     def __init__(self, *, links_at: tuple[int, ...], box_at: int) -> None:
         second = Block((5.0, 6.0, 7.0, 8.0), None, links_at, box_at)
-        self.first_block = Block((1.0, 2.0, 3.0, 4.0), second, links_at, box_at)
+        self.first_block: Block | None = Block((1.0, 2.0, 3.0, 4.0), second, links_at, box_at)
 
 
 def pages(path: Path) -> Iterator[Any]:
@@ -90,6 +90,14 @@ def test_a_shape_is_measured_wherever_its_fields_lie() -> None:
     page = Page(links_at=(64,), box_at=8)
     assert BlockShape.of(page) == BlockShape(box_at=8, next_at=64)
     assert BlockShape.of(Page(links_at=(128,), box_at=60)) == BlockShape(box_at=60, next_at=128)
+
+
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_a_page_without_two_blocks_gives_no_shape(blocks: int) -> None:
+    """As a parser would that lays pages out in another way: the objects are used, and the worker starts."""
+    page = Page(links_at=(64,), box_at=8)
+    page.first_block = Block((1.0, 2.0, 3.0, 4.0), None, (64,), 8) if blocks else None
+    assert BlockShape.of(page) is None
 
 
 @pytest.mark.parametrize(

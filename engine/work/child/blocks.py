@@ -35,9 +35,11 @@ class BlockShape:
 
     @classmethod
     def of(cls, page: Any) -> "BlockShape | None":
-        """Return the shape of the blocks of a page that has two, or None where it leaves room for doubt."""
+        """Return the shape of the blocks of a page that should have two, or None where it leaves room for doubt."""
         first = page.first_block
-        second = first.next
+        second = None if first is None else first.next
+        if second is None:
+            return None
         start, after = _address(first), _address(second)
         raw = ctypes.string_at(start, _LONGEST_BYTES)
         box_at = _address(first.bbox) - start
