@@ -77,7 +77,7 @@ class RowFeed(QObject):
                 first, limit = self._waiting.pop()
                 try:
                     rows = await fetch(first, limit)
-                except BaseException:
+                except BaseException:  # a cancellation, too: nobody waits for what is dropped
                     # The list is taken first: a table that is told of a drop may ask for something else at once.
                     dropped, self._waiting = [(first, limit), *self._waiting], []
                     for asked, _ in dropped:

@@ -1,4 +1,4 @@
-"""The entry of a worker process, started by path: `python -I .../engine/work/child/__main__.py ARGUMENT`.
+"""The entry of a worker process, started by path: `python -I PATH_OF_THIS_FILE ARGUMENT`.
 
 By path, so that a checkout and an installation start alike. The package `engine` is entered here without running its
 `__init__`: that exports the whole engine for front ends, and a worker has no use for a database and an event loop.

@@ -115,7 +115,7 @@ class Layer(QGraphicsItem):
         self._paint(painter)
 
     def _paint(self, painter: QPainter) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of layer has its own; this one is never put into a chart
 
 
 class HoldLayer(Layer):
