@@ -27,6 +27,11 @@ class Job(Protocol):
         ...
 
     @property
+    def goes_on(self) -> bool:
+        """Whether more of the document is most likely asked for afterwards."""
+        ...
+
+    @property
     def request(self) -> bytes:
         """The request as a frame."""
         ...
@@ -72,6 +77,7 @@ class ProbeJob:
     """Opens and hashes a document."""
 
     pages = 0
+    goes_on = False
     caps = FrameCaps()
 
     def __init__(self, doc_id: int, request: ProbeRequest, over: "asyncio.Future[bool]") -> None:
@@ -110,6 +116,7 @@ class SpanJob:
 
     def __init__(self, span: Span, request: ExtractRequest, over: "asyncio.Future[bool]") -> None:
         self.doc_id = span.document.doc_id
+        self.goes_on = span.pages[-1] < span.document.page_count
         self.request = request.to_frame()
         self.over = over
         self.caps = FrameCaps(

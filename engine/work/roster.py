@@ -17,9 +17,8 @@ from engine.models.run import WorkerView
 from engine.settings import Settings
 from engine.work.jobs import Job
 from engine.work.keeper import Keeper
+from engine.work.kept import KeptOpen
 from engine.work.watch import DocumentTimes, Watch, overdue
-
-_DOCUMENTS_KEPT_OPEN = 2
 
 
 class WorkerState(Enum):
@@ -50,8 +49,8 @@ class Worker:
     jobs: int = 0
     """Jobs that it was given so far."""
     pages_done: int = 0
-    recent: deque[int] = field(default_factory=lambda: deque(maxlen=_DOCUMENTS_KEPT_OPEN))
-    """Documents that it probably still has open."""
+    kept_open: KeptOpen[int] = field(default_factory=KeptOpen)
+    """Documents that it probably has open."""
 
     @property
     def fresh(self) -> bool:
@@ -64,9 +63,7 @@ class Worker:
         self.jobs += 1
         mark = self.keeper.slot.read()
         self.watch = Watch(now_s, mark)
-        if job.doc_id in self.recent:
-            self.recent.remove(job.doc_id)
-        self.recent.append(job.doc_id)
+        self.kept_open.use(job.doc_id, goes_on=job.goes_on)
         return self.keeper.give(job, mark)
 
     def overrun(self, now_s: float, settings: Settings, times: DocumentTimes) -> Failure | None:
@@ -205,7 +202,7 @@ class Roster:
 
     def _best(self, doc_id: int) -> Worker:
         """Return the idle worker that has the document open, or else the one that was used last."""
-        return next((one for one in reversed(self._idle) if doc_id in one.recent), self._idle[-1])
+        return next((one for one in reversed(self._idle) if doc_id in one.kept_open), self._idle[-1])
 
     def _promise(self, caller: Caller, worker: Worker) -> None:
         self.leave(caller)

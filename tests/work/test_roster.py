@@ -69,7 +69,7 @@ async def test_nobody_overtakes_those_who_wait() -> None:
 async def test_a_document_goes_to_the_worker_that_has_it_open() -> None:
     """Among idle workers the one that knows the document is taken, else the one that was used last."""
     roster = roster_of(1, 2, 3)
-    roster.workers[2].recent.append(77)
+    roster.workers[2].kept_open.use(77, goes_on=False)
     assert roster.take_idle(77) is roster.workers[2]
     assert roster.take_idle(5) is roster.workers[3]
 

@@ -123,7 +123,8 @@ class Answers:
 
     def _extract(self, request: ExtractRequest) -> None:
         version = Version(size_bytes=request.size_bytes, mtime_ns=request.mtime_ns)
-        document = self._shelf.get(request.location, version)
+        goes_on = request.last_page < request.page_count
+        document = self._shelf.get(request.location, version, goes_on=goes_on)
         if document.page_count != request.page_count:
             raise DocumentError(Reason.SOURCE_CHANGED)
         found: list[FoundPage] = []

@@ -1,20 +1,19 @@
-"""Open documents: from a file to pages that can be asked for, and a shelf that keeps the last two open.
+"""Open documents: from a file to pages that can be asked for, and a shelf that keeps some of them open.
 
 A large document comes span by span; opening it anew for each would cost more than the pages. The file stays open as
-well, so that a change under way can be seen.
+well, so that a change under way can be seen. Which ones are kept is the rule of `engine.work.kept`.
 """
 
 import os
 import sys
-from collections import OrderedDict
 from typing import Any
 
 from engine.models.outcome import Reason
 from engine.work.child import parser
 from engine.work.child.reading import PageText, page_text
 from engine.work.child.source import DocumentError, SourceFile, Version
+from engine.work.kept import KeptOpen
 
-_KEPT_OPEN = 2
 _MOST_PAGES_UNCHECKED = 10_000
 _WELL_READ_PAGES = 1000
 
@@ -82,20 +81,20 @@ class Document:
 
 
 class Shelf:
-    """Keeps the documents that were used last open."""
+    """Keeps documents open, by their locations."""
 
     def __init__(self) -> None:
-        self._documents: OrderedDict[bytes, Document] = OrderedDict()
+        self._documents: dict[bytes, Document] = {}
+        self._kept = KeptOpen[bytes]()
 
     def put(self, document: Document) -> None:
-        """Keep a document open, and close the one that was used the longest time ago."""
+        """Keep a document that was counted open."""
         self.drop(document.file.location)
-        self._documents[document.file.location] = document
-        while len(self._documents) > _KEPT_OPEN:
-            self._documents.popitem(last=False)[1].close()
+        self._keep(document, goes_on=False)
 
     def drop(self, location: bytes) -> None:
         """Close a document, if it is open."""
+        self._kept.drop(location)
         document = self._documents.pop(location, None)
         if document is not None:
             document.close()
@@ -111,8 +110,13 @@ class Shelf:
             self.drop(document.file.location)
         return bool(read)
 
-    def get(self, location: bytes, version: Version) -> Document:
+    def get(self, location: bytes, version: Version, *, goes_on: bool) -> Document:
         """Return a document, open, in the version that is asked for.
+
+        Args:
+            location: Its path.
+            version: The version of its file.
+            goes_on: Whether there are more of its pages to come after those for which it is asked for now.
 
         Raises:
             DocumentError: When it cannot be opened, or the file is not that version any more.
@@ -125,11 +129,18 @@ class Shelf:
         document = self._documents.get(location)
         if document is not None and (document.file.identity, document.file.version) == (file.identity, version):
             file.close()
-            self._documents.move_to_end(location)
-            return document
-        document = Document(file)
-        self.put(document)
+        else:
+            document = Document(file)
+            self.drop(location)
+        self._keep(document, goes_on=goes_on)
         return document
+
+    def _keep(self, document: Document, *, goes_on: bool) -> None:
+        location = document.file.location
+        leaving = self._kept.use(location, goes_on=goes_on)
+        if leaving is not None:
+            self._documents.pop(leaving).close()
+        self._documents[location] = document
 
 
 def _openable(file: SourceFile) -> str | bytes:
