@@ -73,7 +73,7 @@ class FlowLimits:
         cls,
         *,
         workers: int | None = None,
-        span_pages: int = 32,
+        span_pages: int = 64,
         max_queue: int = 256,
         **others: Any,
     ) -> Self:
