@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from engine.case.casefile import CaseFile
+from engine.case.storage import CACHE_KIB
 from engine.case.writer import CaseWriter
 from engine.errors import CaseDamagedError, StorageError
 from tests.case.factory import commit_all, done, extracted, found, probed
@@ -36,6 +38,15 @@ def test_a_full_disk_stops_and_then_goes_on(case: CaseFile) -> None:
     case.close()
     with CaseFile.open(case.path) as again:
         assert again.info().note == ""
+
+
+def test_a_new_case_keeps_no_more_of_its_file_in_memory_than_it_may(case: CaseFile) -> None:
+    """The writer's cache has its bound from the first run on, though the file had no pages when it was set."""
+    commit_all(case, found("a.pdf"), probed(1, pages=400))
+    for first in range(1, 401, 20):
+        case.commit([done(1, *(extracted(page, "x" * 40_000) for page in range(first, first + 20)))])
+    used_bytes, _ = _writer(case)._connection.status(apsw.SQLITE_DBSTATUS_CACHE_USED)
+    assert CACHE_KIB * 512 < used_bytes < CACHE_KIB * 1024 * 1.1  # 16 MB were written
 
 
 LIMITED = """
