@@ -17,7 +17,7 @@ from engine.case.reader import CaseReader
 from engine.errors import CaseError, EngineError, SourceError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
-from engine.machine import usable_memory_bytes
+from engine.machine import free_leftovers, usable_memory_bytes
 from engine.models.facts import Noted
 from engine.models.flow import StageStatistics
 from engine.models.outcome import RunState
@@ -157,7 +157,8 @@ class Session:
         self._stop_asked = None
         try:
             run = await self._prepare(tuple(path.absolute() for path in sources), attended=attended)
-            self._run = self._current = run
+            self._replace_run(run)
+            self._current = run
             if self._stop_asked is not None:
                 self._stop_asked(run)
             self._last = await run.execute()
@@ -265,7 +266,7 @@ class Session:
         return await self._exports.text(folder)
 
     async def close(self) -> None:
-        """Stop the run if there is one, wait for its end, and close the case."""
+        """Stop the run if there is one, wait for its end, close the case, and let go of what the run held."""
         if self._closed:
             return
         self._closed = True
@@ -278,6 +279,17 @@ class Session:
         finally:
             # These two are idle now. The others may be stuck in a disk that does not answer: they are left to it.
             self._threads.close(wait_for=("writer", "reader"))
+            self._replace_run(None)
+
+    def _replace_run(self, run: Run | None) -> None:
+        """Put another run, or none, in the place of the last one, and free that.
+
+        The parts of a run call one another, and so none of them, nor its charts' figures, would go by itself.
+        """
+        earlier, self._run = self._run, run
+        if earlier is not None:
+            del earlier
+            free_leftovers()
 
     def _ask(self, stop: Callable[[Run], None]) -> None:
         """Have a run stopped, one that is just being prepared too."""

@@ -25,6 +25,7 @@ def run_program(load: Callable[[], Any]) -> NoReturn:
     """
     open_standard_streams()
     try:
+        _share_one_heap()
         code = _run(load())
     except KeyboardInterrupt:
         _say("Interrupted.")
@@ -49,6 +50,12 @@ def open_standard_streams() -> None:
         if getattr(sys, name) is None:
             # It stays open for as long as the program runs, as these three do.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115  # see above
+
+
+def _share_one_heap() -> None:
+    from engine.machine import share_one_heap  # noqa: PLC0415  # a fault of loading it is told like any other
+
+    share_one_heap()
 
 
 def _run(command: Any) -> int:

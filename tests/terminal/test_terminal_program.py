@@ -1,5 +1,6 @@
 """The program around its commands: started with closed streams, or not able to start at all."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -131,3 +132,44 @@ def test_a_home_that_takes_nothing_is_told_before_any_work(home: Path, tmp_path:
     assert ended.returncode == 4
     assert ended.stderr.startswith("The checkpoints of audit logs are kept in ")
     assert not (tmp_path / "case.sluice").exists()
+
+
+HEAPS = """
+import ctypes, os, re, sys, threading
+from engine.terminal.program import run_program
+
+def heaps():
+    library = ctypes.CDLL(None)
+    library.fopen.restype = ctypes.c_void_p
+    file = ctypes.c_void_p(library.fopen(sys.argv[1].encode(), b"w"))
+    library.malloc_info(0, file)
+    library.fclose(file)
+    return open(sys.argv[1]).read().count("<heap ")
+
+class Command:
+    def main(self, **_):
+        done = threading.Barrier(5)
+        def use():
+            kept = [bytes(5000) for _ in range(50)]
+            done.wait()
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        done.wait()
+        for thread in threads:
+            thread.join()
+        print(heaps())
+
+run_program(Command)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_info"),
+    reason="only glibc has heaps for each thread",
+)
+def test_threads_share_one_heap(tmp_path: Path) -> None:
+    """The program's threads take memory from one heap: one for each of them would be filled by case after case."""
+    call = [sys.executable, "-c", HEAPS, str(tmp_path / "heaps.xml")]
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "1\n", "")
