@@ -4,6 +4,7 @@ Covers the application object, the order in which everything is put together and
 window itself is in `gui.window`.
 """
 
+import gc
 import logging
 import platform
 import sys
@@ -75,15 +76,23 @@ async def _main(
         with stop_on_signals(loop, window.stop_and_go):
             application.commitDataRequest.connect(window.stop_and_go)
             window.show()
+            tasks.start(_set_aside(window), name="set aside what was loaded")
             _log.info("started, version %s", __version__)
             if paths:
                 window.take([path.absolute() for path in paths])
             await window.until_closed()
         faults.show = Faults().show
     _log.info("ended")
+    gc.unfreeze()
     window.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     return 0
+
+
+async def _set_aside(window: MainWindow) -> None:
+    """Spare what stays as long as the window does from every look for garbage, each of which would stop the window."""
+    await window.until_ready()
+    gc.freeze()
 
 
 def about_text(directories: Directories) -> str:

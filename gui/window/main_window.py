@@ -85,6 +85,7 @@ class MainWindow(QMainWindow):
         self._icons = icons
         self._about = about
         self._painted = asyncio.Event()
+        self._ready = asyncio.Event()
         self.control = CaseControl(engine=engine, tasks=tasks, parent=self)
         self.opening = Opening(control=self.control, engine=engine, tasks=tasks, window=self)
         self.saving = Saving(control=self.control, tasks=tasks, window=self)
@@ -142,6 +143,7 @@ class MainWindow(QMainWindow):
         self.run_page  # noqa: B018  # made by being asked for, as the next
         await asyncio.sleep(0)
         self.limits_dock  # noqa: B018
+        self._ready.set()
 
     def _build(self) -> None:
         self.pages = QStackedWidget()
@@ -197,6 +199,10 @@ class MainWindow(QMainWindow):
     def stop_and_go(self) -> None:
         """Stop safely and close without a question, because the system asks for it."""
         self.leaving.stop_and_go()
+
+    async def until_ready(self) -> None:
+        """Wait until everything is loaded and made that an open case needs."""
+        await self._ready.wait()
 
     async def until_closed(self) -> None:
         """Wait until the window was closed and everything behind it is stopped, then hide it."""

@@ -119,3 +119,28 @@ def test_the_command_opens_the_window_on_a_folder_and_runs_at_once(tmp_path: Pat
         _out, errors = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0, errors
     assert _pages(tmp_path / ".local" / "share" / "sluicegate" / "cases") == 6
+
+
+SET_ASIDE = """
+import gc, os, signal, sys, threading, time
+from pathlib import Path
+from engine import Directories
+from gui.app.start import run_window
+
+def stop_when_set_aside():
+    while "gui.window.run_page" not in sys.modules or not gc.get_freeze_count():
+        time.sleep(0.02)
+    print(gc.get_freeze_count() > len(gc.get_objects()))
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=stop_when_set_aside, daemon=True).start()
+run_window(directories=Directories.below(Path(sys.argv[1])))
+print(gc.get_freeze_count())
+"""
+
+
+def test_what_the_window_loaded_is_spared_from_looks_for_garbage(tmp_path: Path) -> None:
+    """Once the window is ready, most objects are set aside; and at its end none."""
+    with _window(tmp_path, start=("-c", SET_ASIDE, str(tmp_path))) as process:
+        out, complaints = process.communicate(timeout=LIMIT_S)
+        assert (out.split(), complaints) == (["True", "0"], "")
