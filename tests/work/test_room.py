@@ -16,39 +16,33 @@ from tests.work.test_child import Child
 MIB = 1024 * 1024
 PICTURE_BYTES = 3 * MIB
 PAGES = 60
+LONG_PAGES = 6000
 READING = """
 import sys
-from engine.work.child.documents import Document, Shelf
+from engine.work.child.documents import Document
 from engine.work.child.source import SourceFile
-shelf = Shelf()
-document = Document(SourceFile(sys.argv[1].encode()))
-shelf.put(document)
-for read in range(1000):
-    assert not shelf.close_read(), read
-    document.text(1, most_chars=9)
-assert shelf.close_read()
-assert not shelf.close_read()
+for path in sys.argv[1:]:
+    kept, forgetful = (Document(SourceFile(path.encode())) for _ in range(2))
+    for page in [*range(1, kept.page_count + 1)] * 2:
+        texts = [document.text(page, most_chars=10_000).text for document in (kept, forgetful)]
+        assert texts[0] == texts[1] and texts[0].strip(), (path, page)
+        forgetful.forget()
+    print(int(kept.repaired))
 """
 
 
 class Process:
-    """A process whose memory the test sets: what was read, what open documents hold, and the rest."""
+    """A process whose memory the test sets: what was read, and the rest."""
 
     def __init__(self) -> None:
-        self.read, self.documents = 0, 0
-        self.closed = self.forgotten = 0
-        self.room = Room(lambda: (50 + self.read + self.documents) * MIB, self.forget, lambda: None)
+        self.read = self.rest = 0
+        self.forgotten = 0
+        self.room = Room(lambda: (50 + self.read + self.rest) * MIB, self.forget, lambda: None)
 
     def forget(self) -> None:
         """Let go of what was read."""
         self.read = 0
         self.forgotten += 1
-
-    def close(self) -> bool:
-        """Close the documents."""
-        self.documents = 0
-        self.closed += 1
-        return True
 
 
 def test_what_was_read_is_kept_until_it_is_much() -> None:
@@ -56,49 +50,44 @@ def test_what_was_read_is_kept_until_it_is_much() -> None:
     process = Process()
     for process.read in range(25):
         process.room.between_pages()
-        process.room.between_spans(process.close)
     assert not process.forgotten
     process.read = 25
     process.room.between_pages()
-    assert (process.forgotten, process.closed, process.read) == (1, 0, 0)
-
-
-def test_open_documents_are_closed_between_spans_only() -> None:
-    """A document is being read until then; what it holds does not make every page of the span forget the fonts."""
-    process = Process()
-    for process.documents in range(26, 40):
-        process.room.between_pages()
-    assert (process.forgotten, process.closed) == (1, 0)
-    process.room.between_spans(process.close)
-    assert (process.closed, process.documents) == (1, 0)
+    assert (process.forgotten, process.read) == (1, 0)
 
 
 def test_what_cannot_be_helped_is_borne_with() -> None:
-    """A process that stays large is not tidied at every page from then on."""
+    """A process that stays large is not tidied at every page from then on, but when it has grown as much again."""
     process = Process()
+    process.rest = 100
     for _ in range(10):
-        process.documents = 100  # as large again as soon as it is opened
         process.room.between_pages()
-        process.room.between_spans(lambda: False)
+    assert process.forgotten == 1
+    process.read = 25
+    process.room.between_pages()
     assert process.forgotten == 2
 
 
-def test_after_documents_were_closed_the_process_may_not_grow_as_it_did_with_them() -> None:
-    """What was borne with for their sake is no measure any more."""
+def test_a_process_that_became_smaller_may_not_grow_to_what_it_was() -> None:
+    """What was borne with while a large document was open is no measure after it."""
     process = Process()
-    process.documents = 100
-    process.room.between_spans(lambda: False)  # not worth it yet: borne with
-    process.documents = 130
-    process.room.between_spans(process.close)
-    process.read = 30
+    process.rest = 100
     process.room.between_pages()
-    assert (process.closed, process.forgotten) == (1, 3)
+    process.rest = 0
+    process.room.between_pages()
+    process.read = 25
+    process.room.between_pages()
+    assert process.forgotten == 2
 
 
-def test_a_document_is_closed_only_when_it_was_read_for_long(tmp_path: Path) -> None:
-    """To open a large one anew for every span would cost more than its pages."""
-    path = text_pdf(tmp_path / "one.pdf", 1)
-    subprocess.run([sys.executable, "-c", READING, str(path)], check=True)
+def test_a_document_reads_the_same_after_its_objects_were_let_go(tmp_path: Path) -> None:
+    """Page for page, twice over; and of one that had to be repaired, where nothing is let go."""
+    sound = text_pdf(tmp_path / "sound.pdf", 5)
+    broken = tmp_path / "broken.pdf"
+    data = sound.read_bytes()
+    broken.write_bytes(data[: data.rindex(b"startxref")].replace(b"xref", b"xxxx"))
+    command = [sys.executable, "-c", READING, str(sound), str(broken)]
+    assert subprocess.run(command, check=True, capture_output=True).stdout.split() == [b"0", b"1"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent replaces a worker that has become large")
@@ -139,3 +128,37 @@ def test_a_worker_does_not_keep_the_pictures_that_it_came_across(tmp_path: Path)
         largest_bytes = max(largest_bytes, process.memory_info().rss)
     child.end()
     assert largest_bytes - before_bytes < 60 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent replaces a worker that has become large")
+def test_a_worker_does_not_keep_the_pages_of_a_long_document(tmp_path: Path) -> None:
+    """MuPDF looks at all pages to find the first one; what it made of them is given back after that one."""
+    file = PdfFile()
+    things = b"/XObject<<%b>>" % b"".join(b"/X%d 3 0 R" % number for number in range(1, 151))
+    for _ in range(LONG_PAGES):
+        file.page(b"BT /F1 9 Tf 99 700 Td (short) Tj ET", resources=things)
+    location = bytes(file.write(tmp_path / "long.pdf"))
+    child = Child()
+    child.frame()
+    process = psutil.Process(child.process.pid)
+    before_bytes = process.memory_info().rss
+    child.send(ProbeRequest(number=1, location=location, open_s=60).to_frame())
+    probe = probe_of(child.frame())
+    for first in (1, 2):
+        request = ExtractRequest(
+            number=2,
+            location=location,
+            size_bytes=probe.size_bytes,
+            mtime_ns=probe.mtime_ns,
+            page_count=LONG_PAGES,
+            first_page=first,
+            last_page=first,
+            max_text_bytes=MIB,
+            open_s=60,
+            page_s=60,
+        )
+        child.send(request.to_frame())
+        assert child.frame().header["done"]
+    largest_bytes = process.memory_info().rss
+    child.end()
+    assert largest_bytes - before_bytes < 24 * MIB

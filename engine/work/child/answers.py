@@ -65,7 +65,7 @@ class Answers:
         self._replies = replies
         self._shelf = Shelf()
         self._processor = ProcessorLimit()
-        self._room = Room(resident_memory(), parser.free_caches, give_back_memory)
+        self._room = Room(resident_memory(), self._forget, give_back_memory)
 
     def give(self, frame: Frame) -> None:
         """Answer a request."""
@@ -79,7 +79,12 @@ class Answers:
                 self._extract(request)
         except DocumentError as error:
             self._send(failure_frame(request.number, error.reason, error.code))
-        self._room.between_spans(self._shelf.close_read)
+        self._room.between_pages()
+
+    def _forget(self) -> None:
+        """Let go of what can be read again: fonts and pictures, and the objects of the open documents."""
+        parser.free_caches()
+        self._shelf.forget()
 
     def _send(self, frame: bytes) -> None:
         self._replies.write(frame)

@@ -15,7 +15,6 @@ from engine.work.child.source import DocumentError, SourceFile, Version
 from engine.work.kept import KeptOpen
 
 _MOST_PAGES_UNCHECKED = 10_000
-_WELL_READ_PAGES = 1000
 
 
 class Document:
@@ -31,7 +30,6 @@ class Document:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self._pdf: Any = None
-        self._pages_read = 0
         try:
             self._open()
         except DocumentError:
@@ -60,13 +58,12 @@ class Document:
 
     def text(self, number: int, *, most_chars: int) -> PageText:
         """Return the text of a page, by its number from 1."""
-        self._pages_read += 1
         return page_text(self._pdf, number - 1, most_chars=most_chars)
 
-    @property
-    def is_well_read(self) -> bool:
-        """Whether so many pages were read since it was opened that opening it anew costs little beside them."""
-        return self._pages_read >= max(_WELL_READ_PAGES, self.page_count // 10)
+    def forget(self) -> None:
+        """Let go of the objects that MuPDF came across, page by page; it reads them again when they are asked for."""
+        if not self._pdf.is_repaired:  # what a repair made up is nowhere else, and would be missing from then on
+            parser.forget_objects(self._pdf)
 
     def close(self) -> None:
         """Close it.
@@ -99,16 +96,10 @@ class Shelf:
         if document is not None:
             document.close()
 
-    def close_read(self) -> bool:
-        """Close the documents that were read for long, and return whether there were any.
-
-        Each is opened anew when it is asked for, which takes a moment for each of its pages; MuPDF keeps what it came
-        across in an open document, page by page.
-        """
-        read = [document for document in self._documents.values() if document.is_well_read]
-        for document in read:
-            self.drop(document.file.location)
-        return bool(read)
+    def forget(self) -> None:
+        """Let go of what was read of the documents; they stay open."""
+        for document in self._documents.values():
+            document.forget()
 
     def get(self, location: bytes, version: Version, *, goes_on: bool) -> Document:
         """Return a document, open, in the version that is asked for.

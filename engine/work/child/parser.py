@@ -66,6 +66,11 @@ def free_caches() -> None:
     pymupdf.TOOLS.store_shrink(100)
 
 
+def forget_objects(document: Any) -> None:
+    """Drop the objects of an open document that MuPDF keeps and nothing else holds."""
+    mupdf.ll_pdf_clear_xref(mupdf.pdf_document_from_fz_document(document.this).m_internal)
+
+
 def take_warnings() -> str:
     """Return what MuPDF has complained about since the last call; not to leave this process."""
     return str(pymupdf.TOOLS.mupdf_warnings())

@@ -30,34 +30,18 @@ class Room:
         self._resident_bytes = resident_bytes
         self._forget = forget
         self._give_back = give_back
-        self._most_bytes = self._least_bytes = self._first_bytes = resident_bytes() + _GROWTH_BYTES
+        self._first_bytes = self._most_bytes = resident_bytes() + _GROWTH_BYTES
 
     def between_pages(self) -> None:
-        """Let go of what was read, if it has become much."""
-        if self._resident_bytes() > self._most_bytes:
-            self._shrink()
-            # What is left belongs to the open documents, and is looked at after the span.
-            self._most_bytes = max(self._most_bytes, self._resident_bytes() + _GROWTH_BYTES)
-
-    def between_spans(self, close_documents: Callable[[], bool]) -> None:
-        """Let go of open documents as well, if the process has become large with them.
-
-        Args:
-            close_documents: Closes those that were read for long enough to be worth opening anew; returns whether
-                there were any.
-        """
-        if self._resident_bytes() <= self._least_bytes:
-            self._most_bytes = self._least_bytes
-            return
-        has_closed = close_documents()
-        self._shrink()
-        # What cannot be helped is borne with, until there is as much again.
-        before_bytes = self._first_bytes if has_closed else self._least_bytes
-        self._most_bytes = self._least_bytes = max(before_bytes, self._resident_bytes() + _GROWTH_BYTES)
-
-    def _shrink(self) -> None:
-        self._forget()
-        self._give_back()
+        """Let go of what was read, if it has become much since the process was at its smallest."""
+        resident_bytes = self._resident_bytes()
+        if resident_bytes > self._most_bytes:
+            self._forget()
+            self._give_back()
+            # What cannot be helped is borne with, until there is as much again.
+            self._most_bytes = max(self._first_bytes, self._resident_bytes() + _GROWTH_BYTES)
+        else:
+            self._most_bytes = min(self._most_bytes, max(self._first_bytes, resident_bytes + _GROWTH_BYTES))
 
 
 def resident_memory() -> Callable[[], int]:
