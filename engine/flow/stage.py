@@ -121,8 +121,13 @@ class Stage(Generic[T, R]):
 
     @property
     def starved(self) -> bool:
-        """Whether workers have nothing to take next, or a producer waits for permits: what is complete is wanted."""
-        return not self._queue.depth or self._permits.waiting > 0
+        """Whether workers have nothing to take, or soon will because a producer waits for permits.
+
+        Then what is handed over is wanted complete. A producer that waits for permits while the queue is well filled
+        keeps nobody from working.
+        """
+        depth = self._queue.depth
+        return not depth or (depth <= self._gate.lo and self._permits.waiting > 0)
 
     async def admit(self, item: T) -> None:
         """Bring an item into the queue, after everybody who came earlier; when cancelled, it is not in it.

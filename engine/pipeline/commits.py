@@ -1,8 +1,8 @@
 """The commit lane: results wait here, bounded, and go into the case file in natural groups.
 
 The lane takes everything that waits as soon as the writer thread is free, up to a number of pages. Permits come back
-only with the commit: while anybody waits for them, for an answer or for work, it never waits for a group to fill.
-While nobody does, it lets a group grow for a moment, since a commit costs as much as a hundred pages in it.
+only with the commit: while work is about to run out for want of them, or anybody waits for an answer, it never waits
+for a group to fill. Otherwise it lets a group grow for a moment, since a commit costs as much as a hundred pages in it.
 
 Whoever puts a fact waits while the lane is full, so that a slow disk slows the workers without any other code. A group
 that could not be written is kept until somebody has it tried again, where somebody is there to do so. What a fact
@@ -40,7 +40,7 @@ class LaneBounds:
     """Most pages of one transaction."""
     enough_weight: int = 256
     """Pages beyond which a larger group saves little."""
-    grow_s: float = 0.25
+    grow_s: float = 0.5
     """Longest time that a group is let grow while nobody waits for it."""
 
 
