@@ -5,6 +5,7 @@ a record is written, and what else changes with it, is the business of `document
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from engine.case.audit import Fields, PageForm, check_numbers, failure_fields, place_fields, trace_base, trace_id
 from engine.case.identity import CaseIdentity
@@ -107,34 +108,37 @@ class DocumentRecords:
 
         Nearly all records are written by it: nothing that stays the same is made twice.
         """
-        state, journal, line = self._state, self._journal, self._form.line
-        label, trace = document_label(document.doc_id), self._trace_of(document)
+        state, append = self._state, self._journal.append
         content = self._content_of(document)
-        sha256, key = str(content["doc_sha256"]), str(content["key"])
+        form = self._form.of_document(
+            doc_id=document_label(document.doc_id),
+            doc_sha256=str(content["doc_sha256"]),
+            key=str(content["key"]),
+            mono_ms=self._journal.mono_ms,
+            run=state.run,
+            trace=self._trace_of(document),
+            ts=self._journal.ts,
+        )
+        first_place = place_of(document.doc_id)
 
         def write(result: PageResult) -> None:
             if result.damaged or result.replaced:
                 self.page(document, result, {})
                 return
-            written = line(
-                attempt=result.attempt,
-                chars=len(result.text),
-                doc_id=label,
-                doc_prev=document.last_record,
-                doc_sha256=sha256,
-                dur_ms=result.dur_ms,
-                key=key,
-                method=result.method.value,
-                mono_ms=journal.mono_ms,
-                page=result.page,
-                prev=state.head,
-                run=state.run,
-                seq=state.records + 1,
-                text_sha256=result.text_sha256,
-                trace=trace_id(trace, result.page),
-                ts=journal.ts,
+            page = result.page
+            line = form % (
+                result.attempt,
+                len(result.text),
+                document.last_record,
+                result.dur_ms,
+                _METHOD_WORDS[result.method],
+                page,
+                state.head,
+                state.records + 1,
+                result.text_sha256,
+                page,
             )
-            document.last_record = journal.append(written, place_of(document.doc_id, result.page))
+            document.last_record = append(line.encode(), first_place + page)
 
         return write
 
@@ -165,6 +169,9 @@ class DocumentRecords:
         if self._trace[0] != of:
             self._trace = (of, trace_base(self._identity.case_id, *of))
         return self._trace[1]
+
+
+_METHOD_WORDS: Final = {method: method.value for method in Method}
 
 
 def _version_fields(document: Document) -> Fields:
