@@ -1,8 +1,8 @@
 """Checks the records of an exported audit log one after the other, in memory that does not grow with the log.
 
 Needs nothing but the standard library, and nothing of what wrote the log. What one record must look like stands in
-`recordform`, and for the many that are of one form, in `pagelines`; reading the file and the report for people are the
-business of `verify`.
+`recordform`, and for the many that are of usual forms, in `pagelines`; whether the records of one document fit
+together is the business of `documentcheck`, reading the file and the report for people that of `verify`.
 
 What is kept: for each document that has records and no end yet, its last hash and which of its pages have their
 record; for documents that have ended, one bit each.
@@ -11,15 +11,15 @@ record; for documents that have ended, one bit each.
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from io import BytesIO
+from operator import itemgetter
 from typing import Any, Final
 
-from engine.case.checkedlog import NO_CONTENT, Bits, Content, OpenDocument, Tallies
-from engine.case.pagelines import PageColumns, PageLines, line_hashes, other_lines, unlike_pages
+from engine.case.checkedlog import Tallies
+from engine.case.documentcheck import DocumentCheck
+from engine.case.pagelines import EndRows, PageRows, UsualLines, UsualRows, line_hashes, numbered
 from engine.case.recordform import (
     DOCUMENT_EVENTS,
-    HASH,
-    LABEL,
     LARGEST_NUMBER,
     PAGE_EVENTS,
     FormError,
@@ -29,6 +29,9 @@ from engine.case.recordform import (
 )
 
 _SHOWN_OF_A_KIND: Final = 5
+
+_Step = tuple[int, PageRows | EndRows | None, slice]
+"""Place of a line, and the rows of it and those after it that are taken together; None for a line of no usual form."""
 
 
 class ChainCheck:
@@ -44,18 +47,14 @@ class ChainCheck:
 
     def __init__(self, header: bytes) -> None:
         self.records = self._seq = 0
-        self._root = self._prev = hashlib.sha256(header).hexdigest().encode()
+        self._prev = hashlib.sha256(header).hexdigest().encode()
         self.tallies = Tallies()
         self._found: Counter[str] = Counter()
         self.problems: list[str] = []
         self._run = 0
-        self._open: dict[int, OpenDocument] = {}
-        self._ended = Bits()
-        self._last_doc_id = 0
         self.request_id = self._read_header(header)
-        self._page_lines = PageLines(self.request_id)
-        self._current: OpenDocument | None = None
-        """The document whose record is being taken."""
+        self._usual = UsualLines(self.request_id)
+        self._documents = DocumentCheck(self._prev, self.request_id, self.tallies, self.problem)
 
     @property
     def head(self) -> str:
@@ -65,20 +64,29 @@ class ChainCheck:
     @property
     def open_documents(self) -> int:
         """How many documents have records and no end."""
-        return len(self._open)
+        return self._documents.open_documents
 
     def take(self, line: bytes) -> None:
         """Check the next line, given without its newline."""
         self.take_all([line])
 
-    def take_all(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Check the next lines, given without their newlines; what is found does not depend on how many there are.
+    def take_all(self, lines: Sequence[bytes]) -> None:
+        """Check the next lines, given without their newlines; what is found does not depend on how many there are."""
+        if any(b"\n" in line for line in lines):  # together with others, it would look like two
+            for line, line_hash in zip(lines, line_hashes(lines), strict=True):
+                self._take_one(line, line_hash)
+        elif lines:
+            self._take(b"\n".join((*lines, b"")), lines, line_hashes(lines))
+
+    def take_text(self, text: bytes) -> Sequence[bytes]:
+        """Check the next lines, given with their newlines.
 
         Returns:
             The hash of each line, as hexadecimal digits.
         """
+        lines = [line[:-1] for line in BytesIO(text)]  # finds their ends in a third of the time that split takes
         hashes = line_hashes(lines)
-        self._take_between(lines, hashes, unlike_pages(lines))
+        self._take(text, lines, hashes)
         return hashes
 
     def finish(self) -> None:
@@ -118,15 +126,44 @@ class ChainCheck:
             self.problem(kind)
         return fields
 
-    def _take_between(self, lines: Sequence[bytes], hashes: Sequence[bytes], others: Sequence[int]) -> None:
-        """Take lines; the `others` one by one, and those between them as pages."""
-        first = 0
-        for other in (*others, len(lines)):
-            if first < other:
-                self._take_pages(lines[first:other], hashes[first:other])
-            if other < len(lines):
-                self._take_one(lines[other], hashes[other])
-            first = other + 1
+    def _take(self, text: bytes, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
+        """Take lines: together where those of usual forms follow one another, or else by halves."""
+        rows = self._usual.read(text, len(lines))
+        if rows is not None and rows.are_linked(
+            [self._prev, *hashes[:-1]], numbered(self._run, self._seq + 1, len(lines))
+        ):
+            self._take_rows(rows, lines, hashes)
+        elif len(lines) == 1:
+            self._take_one(lines[0], hashes[0])
+        else:
+            half = len(lines) // 2
+            for part in (slice(half), slice(half, None)):
+                self._take(b"\n".join((*lines[part], b"")), lines[part], hashes[part])
+
+    def _take_rows(self, rows: UsualRows, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
+        """Take lines; those of usual forms are known to follow one another, and to be of this run."""
+        records, seq, run = self.records, self._seq, self._run
+        for first, usual, stretch in _steps(rows):
+            stop = first + stretch.stop - stretch.start
+            match usual:
+                case PageRows():
+                    is_taken = self._documents.take_pages(usual, stretch, hashes[first:stop])
+                case EndRows():
+                    is_taken = self._documents.take_end(usual, stretch.start)
+                case _:
+                    is_taken = False
+            if is_taken:
+                continue
+            self.records, self._seq = records + first, seq + first
+            self._prev = hashes[first - 1] if first else self._prev
+            for place in range(first, stop):
+                self._take_one(lines[place], hashes[place])
+            if (self._seq, self._run) != (seq + stop, run):  # those after it are not numbered as was thought
+                for place in range(stop, len(lines)):
+                    self._take_one(lines[place], hashes[place])
+                return
+        self.records, self._seq = records + len(lines), seq + len(lines)
+        self._prev = hashes[-1]
 
     def _take_one(self, line: bytes, line_hash: bytes) -> None:
         """Take any line."""
@@ -134,79 +171,10 @@ class ChainCheck:
         self._seq += 1
         fields = self._fields_of(line)
         if fields is not None:
-            self._take_record(fields)
+            self._take_record(fields, line_hash)
         self._prev = line_hash
-        if self._current is not None:
-            self._current.last = line_hash
-            self._current = None
 
-    def _take_pages(self, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
-        """Take lines that are likely to be extracted pages: together, or else by halves down to the odd ones."""
-        columns = self._page_lines.columns(lines)
-        if columns is not None and self._are_linked(columns, hashes):
-            self._take_columns(columns, lines, hashes)
-        elif len(lines) == 1:
-            self._take_one(lines[0], hashes[0])
-        elif others := other_lines(lines):
-            self._take_between(lines, hashes, others)
-        else:
-            half = len(lines) // 2
-            self._take_pages(lines[:half], hashes[:half])
-            self._take_pages(lines[half:], hashes[half:])
-
-    def _are_linked(self, columns: PageColumns, hashes: Sequence[bytes]) -> bool:
-        """Whether numbers, run and links are as they must be, as `_check_link` sees it for one record."""
-        return columns.prevs == (self._prev, *hashes[:-1]) and columns.are_numbered(self._run, self._seq + 1)
-
-    def _take_columns(self, columns: PageColumns, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
-        """Take the records of extracted pages of which form and links are known to be right."""
-        first = 0
-        for digits, stretch in groupby(columns.doc_ids):
-            stop = first + len(list(stretch))
-            if not self._take_stretch(int(digits), columns, hashes, slice(first, stop)):
-                for place in range(first, stop):
-                    self._take_row(int(digits), columns, place, lines[place], hashes[place])
-            first = stop
-
-    def _take_row(self, doc_id: int, columns: PageColumns, place: int, line: bytes, line_hash: bytes) -> None:
-        if not columns.has_hashes(place):
-            self._take_one(line, line_hash)
-            return
-        self.records += 1
-        self._seq += 1
-        content = (columns.doc_sha256s[place], columns.keys[place])
-        document = self._take_page("EXTRACTED", doc_id, columns.doc_prevs[place], content, int(columns.pages[place]))
-        document.last = self._prev = line_hash
-        self._current = None
-
-    def _take_stretch(self, doc_id: int, columns: PageColumns, hashes: Sequence[bytes], rows: slice) -> bool:
-        """Take rows of one document, in few steps for all of them, if they are consecutive pages and all is well.
-
-        Returns:
-            Whether they were taken; nothing has changed otherwise.
-        """
-        document = self._open.get(doc_id)
-        if document is None:
-            return False
-        (sha256, key), number = document.content, rows.stop - rows.start
-        first = int(columns.pages[rows.start])
-        if (
-            columns.doc_prevs[rows] != (document.last, *hashes[rows.start : rows.stop - 1])
-            or columns.doc_sha256s[rows].count(sha256) != number
-            or columns.keys[rows].count(key) != number
-            or not columns.are_consecutive(rows)
-            or first < 1
-            or not document.pages.add_run(first, number)
-        ):
-            return False
-        document.extracted += number
-        document.last = self._prev = hashes[rows.stop - 1]
-        self.records += number
-        self._seq += number
-        self.tallies.pages["EXTRACTED"] += number
-        return True
-
-    def _take_record(self, fields: dict[str, Any]) -> None:
+    def _take_record(self, fields: dict[str, Any], line_hash: bytes) -> None:
         missing = missing_fields(fields)
         if missing:
             self.problem("the record lacks a field, or has one that cannot be", ", ".join(missing))
@@ -225,32 +193,8 @@ class ChainCheck:
                 self.problem("the checkpoint does not match the log before it")
         elif event == "RECONCILED":
             self._check_reconciliation(fields)
-        elif event in DOCUMENT_EVENTS:
-            self._take_document_record(event, fields)
-
-    def _take_document_record(self, event: str, fields: dict[str, Any]) -> None:
-        label = LABEL.fullmatch(fields["doc_id"])
-        if label is None:
-            self.problem("the document's number is impossible")
-            return
-        doc_id = int(label.group(1))
-        content = (_encoded(fields.get("doc_sha256")), _encoded(fields.get("key")))
-        doc_prev = fields["doc_prev"].encode()
-        if event in PAGE_EVENTS:
-            self._take_page(event, doc_id, doc_prev, content, fields["page"])
-            if bool(HASH.fullmatch(fields["text_sha256"].encode())) != (event == "EXTRACTED"):
-                self.problem("a page's record has no hash of its text, or one without being extracted")
-            if event == "DEAD_LETTER":
-                self.tallies.reasons[fields["reason"]] += 1
-            return
-        document = self._document(doc_id, doc_prev)
-        if event == "DOCUMENT":
-            self._end(doc_id, document, fields, content)
-        elif event == "SKIPPED":
-            self.tallies.skipped += 1
-            if document.pages.count:
-                self.problem("a file that was left out has pages")
-            self._close(doc_id)
+        elif event in DOCUMENT_EVENTS and (document := self._documents.take(event, fields)) is not None:
+            document.last = line_hash
 
     def _check_link(self, prev: bytes, seq: Any, run: int) -> None:
         if seq != self._seq:
@@ -262,71 +206,6 @@ class ChainCheck:
         if run != self._run:
             self.problem("the run's number does not follow from the runs started so far")
             self._run = run
-
-    def _document(self, doc_id: int, doc_prev: bytes) -> OpenDocument:
-        """Return the document whose record this is, after checking its own chain."""
-        document = self._open.get(doc_id)
-        if document is None:
-            if doc_id in self._ended:
-                self.problem("a document has a record after its end: a second terminal record")
-            document = self._open[doc_id] = OpenDocument(last=self._root)
-            self._last_doc_id = max(self._last_doc_id, doc_id)
-        if doc_prev != document.last:
-            self.problem("the record does not link to the one before it of the same document")
-        self._current = document
-        return document
-
-    def _take_page(self, event: str, doc_id: int, doc_prev: bytes, content: Content, page: int) -> OpenDocument:
-        document = self._document(doc_id, doc_prev)
-        if document.content != content:
-            self._check_content(document, content)
-        if page < 1 or not document.pages.add(page):
-            self.problem("a page has a second terminal record, or an impossible number")
-            return document
-        match event:
-            case "EXTRACTED":
-                document.extracted += 1
-            case "DEAD_LETTER":
-                document.dead_letter += 1
-            case _:
-                document.duplicate += 1
-        self.tallies.pages[event] += 1
-        return document
-
-    def _check_content(self, document: OpenDocument, content: Content) -> None:
-        """Check hash and key of a document's bytes, at its first record that has them."""
-        sha256, key = content
-        if document.content != NO_CONTENT:
-            self.problem("a document's hash or key changes between its records")
-        elif not HASH.fullmatch(sha256):
-            self.problem("a document's hash is impossible")
-        elif key.decode("latin-1") != _key(sha256, self.request_id):
-            self.problem("a document's key does not follow from its hash and the request id")
-        document.content = content
-
-    def _end(self, doc_id: int, document: OpenDocument, fields: dict[str, Any], content: Content) -> None:
-        """Take a document's terminal record: its pages must be complete, and as it says."""
-        page_count, outcome = fields.get("page_count"), fields["outcome"]
-        if document.content != content:
-            self._check_content(document, content)
-        pages = page_count if type(page_count) is int else 0
-        if document.pages.count != pages or document.pages.highest > pages:
-            self.problem("a document ends without one terminal record for each of its pages")
-        found = dict(zip(PAGE_EVENTS, (document.extracted, document.dead_letter, document.duplicate), strict=True))
-        stated = {event: fields.get(f"pages_{event.lower()}") for event in PAGE_EVENTS}
-        if any(found[event] != number for event, number in stated.items()):
-            self.problem("a document's record states other numbers of pages than there are records")
-        expected = "DUPLICATE" if found["DUPLICATE"] else "EXTRACTED" if found["EXTRACTED"] else "DEAD_LETTER"
-        if outcome != expected:
-            self.problem("a document's outcome does not follow from its pages", f"{outcome}, expected {expected}")
-        if page_count is None:
-            self.tallies.reasons[str(fields.get("reason"))] += 1
-        self.tallies.documents[outcome] += 1
-        self._close(doc_id)
-
-    def _close(self, doc_id: int) -> None:
-        del self._open[doc_id]
-        self._ended.add(doc_id)
 
     def _check_reconciliation(self, fields: dict[str, Any]) -> None:
         tallies = self.tallies
@@ -347,15 +226,20 @@ class ChainCheck:
         tallies.is_reconciled = fields.get("reconciled") is True
         ended = (tallies.documents.total(), tallies.pages.total())
         has_ended = ended == (documents, pages) and fields.get("unfinished_sources") == 0
-        is_complete = has_ended and self._ended.count == self._last_doc_id
+        is_complete = has_ended and self._documents.are_all_ended
         if tallies.is_reconciled != has_ended or (tallies.is_reconciled and not is_complete):
             self.problem("a RECONCILED record says that everything is accounted for, or not, and the records differ")
 
 
+def _steps(rows: UsualRows) -> list[_Step]:
+    """Return in which order rows and other lines are taken."""
+    steps: list[_Step] = [(place, None, slice(0, 1)) for place in rows.others]
+    for pages in rows.pages:
+        steps += [(pages.places[stretch.start], pages, stretch) for stretch in pages.stretches()]
+    steps += [(place, rows.ends, slice(row, row + 1)) for row, place in enumerate(rows.ends.places)]
+    return sorted(steps, key=itemgetter(0))
+
+
 def _encoded(value: Any) -> bytes:
-    """Return a text that passed through `_parse` as bytes, and nothing for what is no text."""
+    """Return a text that passed through `parse` as bytes, and nothing for what is no text."""
     return value.encode() if isinstance(value, str) else b""
-
-
-def _key(sha256: bytes, request_id: str) -> str:
-    return hashlib.sha256(bytes.fromhex(sha256.decode()) + request_id.encode()).hexdigest()

@@ -1,27 +1,34 @@
-"""Reads the lines of extracted pages, which are nearly all lines of a log, many at a time.
+"""Reads the lines of pages and of ended documents, which are nearly all lines of a log, many at a time.
 
-Gives the fields of lines that have exactly the one form, and says no to all others, which `recordform` reads one by
-one: slower, and with words for what is wrong. Needs nothing but the standard library. Whether records fit together is
-the business of `chaincheck`.
+Gives the fields of lines that have one of the usual forms; all others are read by `recordform` one by one: slower,
+and with words for what is wrong. Needs nothing but the standard library. How lines of one form are read is the
+business of `lineforms`; whether records fit together, that of `chaincheck` and `documentcheck`.
 """
 
 import hashlib
 import json
 import re
 from binascii import hexlify
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
+from engine.case.lineforms import HASH, NUMBER, TEXT, LineForm
 from engine.case.recordform import is_timestamp
 from engine.models.outcome import Method
 
-_EVENT: Final = b'"event":"EXTRACTED"'
 _BETWEEN: Final = b',"seq":'
-_BEGINNING: Final = b'{"attempt":'
+_LABEL: Final = rb'"D([0-9]{7}|[1-9][0-9]{7,11})"'
+_TIMESTAMP: Final = rb'"(.{32}+)"'
+_SMALL_NUMBERS: Final = [b"%d" % number for number in range(1000)]
+_LAST_DIGITS: Final = [b"%03d" % number for number in range(1000)]
 _HEX_DIGITS: Final = b"0123456789abcdef"
 _NOT_HEX_DIGITS: Final = len(b'","trace_id":"'.translate(None, _HEX_DIGITS))
-"""Characters between the two hashes of a line that are none."""
+"""Characters between the two hashes of an extracted page that are none."""
+_HASH_OF_TEXT: Final = rb'"(.{64}+"'
+_TRACE_AFTER_IT: Final = rb'".{32}+)"'
+"""Both in one group, since both are looked at in one go."""
 
 
 def line_hashes(lines: Sequence[bytes]) -> list[bytes]:
@@ -32,109 +39,253 @@ def line_hashes(lines: Sequence[bytes]) -> list[bytes]:
     return digits.split(b"\n") if lines else []
 
 
-def unlike_pages(lines: Sequence[bytes]) -> list[int]:
-    """Return the places of the lines that do not begin as pages do: a quick look; some others begin so, too."""
-    return [place for place, line in enumerate(lines) if not line.startswith(_BEGINNING)]
+def in_a_row(first: int, number: int, before: bytes = b"") -> list[bytes]:
+    """Return the digits of so many numbers in a row, each with something before it."""
+    found: list[bytes] = []
+    while number > len(found):
+        thousands, last = divmod(first + len(found), 1000)
+        digits = (_LAST_DIGITS if thousands else _SMALL_NUMBERS)[last : last + number - len(found)]
+        start = b"%b%d" % (before, thousands) if thousands else before
+        found += [start + end for end in digits]
+    return found
 
 
-def other_lines(lines: Sequence[bytes]) -> list[int]:
-    """Return the places of the lines that are certainly no extracted pages."""
-    return [place for place, line in enumerate(lines) if _EVENT not in line]
-
-
-def in_a_row(first: int, number: int, before: bytes = b"") -> bytes:
-    """Return so many numbers in a row, each with something before it, and spaces between them."""
-    return before + (b" " + before).decode().join(map(str, range(first, first + number))).encode()
+def numbered(run: int, first: int, number: int) -> list[bytes]:
+    """Return what so many records in a row must hold as their run and number, as `Rows.numbers` gives it."""
+    return in_a_row(first, number, b"%d%b" % (run, _BETWEEN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageColumns:
-    """Fields of some lines of extracted pages, in order.
+class Rows:
+    """Fields of some lines of one form, in order.
 
-    Hashes other than `text_sha256` may still hold any 64 bytes: they are compared with what they must be.
+    Hashes may still hold any 64 bytes: they are compared with what they must be.
     """
 
+    places: Sequence[int]
+    """Of the lines, among all lines that were read."""
+    prevs: Sequence[bytes]
+    numbers: Sequence[bytes]
+    """Run and number in the log, with what stands between them."""
     doc_ids: Sequence[bytes]
     """Digits of the documents' numbers."""
     doc_prevs: Sequence[bytes]
     doc_sha256s: Sequence[bytes]
     keys: Sequence[bytes]
-    pages: Sequence[bytes]
-    """Digits, as of all numbers here: without leading zeros."""
-    prevs: Sequence[bytes]
-    places: Sequence[bytes]
-    """Run and number in the log, with `_BETWEEN` between them."""
 
-    def are_numbered(self, run: int, seq: int) -> bool:
-        """Whether all are of this run, and numbered from `seq` on."""
-        before = b"%d%b" % (run, _BETWEEN)
-        return b" ".join(self.places) == in_a_row(seq, len(self.places), before)
+    def are_linked(self, prevs: Sequence[bytes], numbers: Sequence[bytes]) -> bool:
+        """Whether links, runs and numbers are those given here for every line that was read."""
+        if len(self.places) < len(numbers):
+            prevs = list(map(prevs.__getitem__, self.places))
+            numbers = list(map(numbers.__getitem__, self.places))
+        return self.prevs == prevs and self.numbers == numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRows(Rows):
+    """Lines of pages."""
+
+    event: str
+    pages: Sequence[bytes]
+    """Digits, without leading zeros."""
+
+    def stretches(self) -> Iterator[slice]:
+        """Yield the rows of lines that follow one another and are of one document."""
+        places, first = self.places, 0
+        for _, rows in groupby(self.doc_ids):
+            stop = first + len(list(rows))
+            while first < stop:
+                last = stop
+                if places[last - 1] - places[first] >= last - first:  # there are others between them
+                    last = next(row for row in range(first + 1, stop) if places[row] > places[row - 1] + 1)
+                yield slice(first, last)
+                first = last
 
     def are_consecutive(self, rows: slice) -> bool:
         """Whether the pages of these rows follow one another."""
         pages = self.pages[rows]
-        return len(pages) == 1 or b" ".join(pages) == in_a_row(int(pages[0]), len(pages))
-
-    def has_hashes(self, place: int) -> bool:
-        """Whether the hashes of one line, `prev` not among them, are hexadecimal digits."""
-        return not (self.doc_prevs[place] + self.doc_sha256s[place] + self.keys[place]).translate(None, _HEX_DIGITS)
+        return pages == in_a_row(int(pages[0]), len(pages))
 
 
-class PageLines:
-    """The one form of the lines of extracted pages without flags, in a log with this request id."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRows(Rows):
+    """Lines of documents that have ended."""
+
+    outcomes: Sequence[bytes]
+    counts: Sequence[bytes]
+    """Numbers of pages as `counts` writes them."""
+
+
+def counts(pages: int, *, extracted: int, dead_letter: int, duplicate: int) -> bytes:
+    """Return the fields of a document's record that tell how many pages it has, from the first number on."""
+    return b'%d,"pages_dead_letter":%d,"pages_duplicate":%d,"pages_extracted":%d' % (
+        pages,
+        dead_letter,
+        duplicate,
+        extracted,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsualRows:
+    """What some lines hold."""
+
+    pages: Sequence[PageRows]
+    """One for each form of pages."""
+    ends: EndRows
+    others: Sequence[int]
+    """Places of the lines of no usual form."""
+
+    def are_linked(self, prevs: Sequence[bytes], numbers: Sequence[bytes]) -> bool:
+        """Whether links, runs and numbers of all but the others are those given here for every line."""
+        return all(rows.are_linked(prevs, numbers) for rows in (*self.pages, self.ends))
+
+
+class UsualLines:
+    """The usual forms of lines, in a log with this request id."""
 
     def __init__(self, request_id: str) -> None:
-        number, hash_ = b"(?!0[0-9])[0-9]{1,15}", b'"(.{64})"'
-        forms = {
-            "attempt": number,
-            "chars": number,
-            "doc_id": rb'"D([0-9]{7}|[1-9][0-9]{7,11})"',
-            "doc_prev": hash_,
-            "doc_sha256": hash_,
-            "dur_ms": number,
-            "event": b'"EXTRACTED"',
-            "key": hash_,
-            "method": b'"(?:' + "|".join(Method).encode() + b')"',
-            "mono_ms": number,
-            "page": b"(" + number + b")",
-            "prev": hash_,
-            "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
-            "run": b"(" + number,
-            "seq": number + b")",
-            "text_sha256": b'"(.{64}"',
-            "trace_id": b'".{32})"',
-            "ts": b'"(.{32})"',
-            "v": b"1",
-        }
-        fields = b",".join(b'"%s":%s' % (name.encode(), form) for name, form in forms.items())
-        # With DOTALL, `.{64}` is one step instead of 64. That no newline is among them follows from the numbers of
-        # lines and of matches.
-        self._find = re.compile(rb"^\{" + fields + rb"\}$", re.MULTILINE | re.DOTALL).findall
+        written = re.escape(json.dumps(request_id, ensure_ascii=False).encode())
+        self._extracted = LineForm(
+            {
+                "attempt": NUMBER,
+                "chars": NUMBER,
+                "doc_id": _LABEL,
+                "doc_prev": HASH,
+                "doc_sha256": HASH,
+                "dur_ms": NUMBER,
+                "event": b'"EXTRACTED"',
+                "key": HASH,
+                "method": b'"(?:' + "|".join(Method).encode() + b')"',
+                "mono_ms": NUMBER,
+                "page": b"(" + NUMBER + b")",
+                "prev": HASH,
+                "request_id": written,
+                "run": b"(" + NUMBER,
+                "seq": NUMBER + b")",
+                "text_sha256": _HASH_OF_TEXT,
+                "trace_id": _TRACE_AFTER_IT,
+                "ts": _TIMESTAMP,
+                "v": b"1",
+            }
+        )
+        self._duplicate = LineForm(
+            {
+                "attempt": NUMBER,
+                "chars": NUMBER,
+                "doc_id": _LABEL,
+                "doc_prev": HASH,
+                "doc_sha256": HASH,
+                "duplicate_of": TEXT,
+                "dur_ms": NUMBER,
+                "event": b'"DUPLICATE"',
+                "key": HASH,
+                "method": TEXT,
+                "mono_ms": NUMBER,
+                "page": b"(" + NUMBER + b")",
+                "prev": HASH,
+                "request_id": written,
+                "run": b"(" + NUMBER,
+                "seq": NUMBER + b")",
+                "text_sha256": b'""',
+                "trace_id": TEXT,
+                "ts": _TIMESTAMP,
+                "v": b"1",
+            }
+        )
+        self._ended = LineForm(
+            {
+                "doc_id": _LABEL,
+                "doc_prev": HASH,
+                "doc_sha256": HASH + b'(?:,"duplicate_of":' + TEXT + b")?+",
+                "event": b'"DOCUMENT"',
+                "key": HASH,
+                "mono_ms": NUMBER,
+                "mtime_ns": TEXT,
+                "outcome": b'"(EXTRACTED|DUPLICATE)"',
+                "page_count": b"(" + NUMBER,
+                "pages_dead_letter": NUMBER,
+                "pages_duplicate": NUMBER,
+                "pages_extracted": NUMBER + b")",
+                "path": TEXT,
+                "path_b64": TEXT,
+                "prev": HASH,
+                "repaired": b"(?:true|false)",
+                "request_id": written,
+                "root": TEXT,
+                "root_b64": TEXT,
+                "run": b"(" + NUMBER,
+                "seq": NUMBER + b")",
+                "size_bytes": NUMBER,
+                "trace_id": TEXT,
+                "ts": _TIMESTAMP,
+                "v": b"1",
+                "version": NUMBER,
+            }
+        )
 
-    def columns(self, lines: Sequence[bytes]) -> PageColumns | None:
-        """Return the fields of some lines, or None where one of them does not have this form.
+    def read(self, text: bytes, number: int) -> UsualRows | None:
+        """Return what lines hold, or None where one of them seems to be of a usual form and is not quite.
 
         Args:
-            lines: At least one line.
+            text: Whole lines with their newlines.
+            number: How many.
         """
-        block = b"\n".join(lines)
-        if block.count(b"\n") != len(lines) - 1:  # a newline within a line would make it look like two
-            return None
-        found = self._find(block)
-        if len(found) != len(lines):
-            return None
-        doc_ids, doc_prevs, sha256s, keys, pages, prevs, places, hashes, times = zip(*found, strict=True)
+        found = self._extracted.read(text, range(number))
+        doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers, hashes, times = found.columns
         # A pattern looks at digit by digit; this is several times as fast. Nothing but the name between may be left.
         if len(b"".join(hashes).translate(None, _HEX_DIGITS)) != len(hashes) * _NOT_HEX_DIGITS:
             return None
-        if not all(is_timestamp(moment.decode("latin-1")) for moment in set(times)):
-            return None
-        return PageColumns(
+        moments = set(times)
+        extracted = PageRows(
+            event="EXTRACTED",
+            places=found.places,
+            prevs=prevs,
+            numbers=numbers,
             doc_ids=doc_ids,
             doc_prevs=doc_prevs,
             doc_sha256s=sha256s,
             keys=keys,
             pages=pages,
-            prevs=prevs,
-            places=places,
         )
+        is_text = _is_utf8(found.rest)
+        rest = found.rest
+        found = self._duplicate.read(rest, found.rest_places)
+        doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers, times = found.columns
+        moments.update(times)
+        duplicate = PageRows(
+            event="DUPLICATE",
+            places=found.places,
+            prevs=prevs,
+            numbers=numbers,
+            doc_ids=doc_ids,
+            doc_prevs=doc_prevs,
+            doc_sha256s=sha256s,
+            keys=keys,
+            pages=pages,
+        )
+        found = self._ended.read(found.rest, found.rest_places)
+        doc_ids, doc_prevs, sha256s, keys, outcomes, page_counts, prevs, numbers, times = found.columns
+        moments.update(times)
+        ends = EndRows(
+            places=found.places,
+            prevs=prevs,
+            numbers=numbers,
+            doc_ids=doc_ids,
+            doc_prevs=doc_prevs,
+            doc_sha256s=sha256s,
+            keys=keys,
+            outcomes=outcomes,
+            counts=page_counts,
+        )
+        if not is_text or not all(is_timestamp(moment.decode("latin-1")) for moment in moments):
+            return None
+        return UsualRows(pages=(extracted, duplicate), ends=ends, others=found.rest_places)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

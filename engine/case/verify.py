@@ -50,15 +50,15 @@ def verify_file(path: Path, expect_head: str | None = None) -> VerifyReport:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its other end
             raise CaseError(f"{name} cannot be read: it is no ordinary file. Give the exported log as a file.")
-        with path.open("rb", buffering=_BLOCK_BYTES) as file:
+        with path.open("rb") as file:
             header = file.readline(LONGEST_LINE)
             check = ChainCheck(header.removesuffix(b"\n"))
             if check.head.encode() == wanted:
                 expected_at = 0
             is_whole = header.endswith(b"\n")
-            for lines, are_whole in _lines(file) if is_whole else ():
+            for text, are_whole in _texts(file) if is_whole else ():
                 is_whole = are_whole
-                hashes = check.take_all(lines)
+                hashes = check.take_text(text)
                 if wanted is not None and wanted in hashes:
                     expected_at = check.records - hashes[::-1].index(wanted)
             if not is_whole:
@@ -88,17 +88,18 @@ def verify_file(path: Path, expect_head: str | None = None) -> VerifyReport:
     )
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[list[bytes], bool]]:
+def _texts(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
     """Yield the lines of a file, many at a time, and whether they are whole; nothing follows one that is not."""
-    rest = b""
-    while len(rest) < LONGEST_LINE and (block := file.read(_BLOCK_BYTES)):
-        *lines, rest = (rest + block).split(b"\n")
-        if lines and len(lines[0]) >= LONGEST_LINE:  # the others lie within one block
-            rest = lines[0]
-        elif lines:
-            yield lines, True
-    if rest:
-        yield [rest[:LONGEST_LINE]], False
+    while block := file.read(_BLOCK_BYTES):
+        text = block if block.endswith(b"\n") else block + file.readline(LONGEST_LINE)
+        last = text.rfind(b"\n", 0, -1) + 1  # the others are shorter than a block
+        if text.endswith(b"\n") and len(text) - last <= LONGEST_LINE:
+            yield text, True
+            continue
+        if last:
+            yield text[:last], True
+        yield text[last:][:LONGEST_LINE] + b"\n", False
+        return
 
 
 def _notes(check: ChainCheck) -> list[str]:
