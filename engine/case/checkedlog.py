@@ -51,7 +51,7 @@ class Bits:
     @property
     def highest(self) -> int:
         """The highest number, 0 where there is none."""
-        chunk = max(self._chunks, default=0)
+        chunk = max(self._chunks, default=0) if len(self._chunks) != 1 else next(iter(self._chunks))
         return (chunk << 8) + max(self._chunks.get(chunk, 0).bit_length() - 1, 0)
 
     def __contains__(self, number: int) -> bool:

@@ -26,9 +26,12 @@ _LAST_DIGITS: Final = [b"%03d" % number for number in range(1000)]
 _HEX_DIGITS: Final = b"0123456789abcdef"
 _NOT_HEX_DIGITS: Final = len(b'","trace_id":"'.translate(None, _HEX_DIGITS))
 """Characters between the two hashes of an extracted page that are none."""
+_RUN: Final = rb"([0-9]{1,15}+"
+_NUMBER_AFTER_IT: Final = rb"[0-9]{1,15}+)"
+"""Both in one group, which is compared with what it must be."""
 _HASH_OF_TEXT: Final = rb'"(.{64}+"'
 _TRACE_AFTER_IT: Final = rb'".{32}+)"'
-"""Both in one group, since both are looked at in one go."""
+"""Both in one group, since they are looked at in one go."""
 
 
 def line_hashes(lines: Sequence[bytes]) -> list[bytes]:
@@ -46,7 +49,7 @@ def in_a_row(first: int, number: int, before: bytes = b"") -> list[bytes]:
         thousands, last = divmod(first + len(found), 1000)
         digits = (_LAST_DIGITS if thousands else _SMALL_NUMBERS)[last : last + number - len(found)]
         start = b"%b%d" % (before, thousands) if thousands else before
-        found += [start + end for end in digits]
+        found += [start + end for end in digits] if start else digits
     return found
 
 
@@ -76,8 +79,8 @@ class Rows:
     def are_linked(self, prevs: Sequence[bytes], numbers: Sequence[bytes]) -> bool:
         """Whether links, runs and numbers are those given here for every line that was read."""
         if len(self.places) < len(numbers):
-            prevs = list(map(prevs.__getitem__, self.places))
-            numbers = list(map(numbers.__getitem__, self.places))
+            prevs = [prevs[place] for place in self.places]
+            numbers = [numbers[place] for place in self.places]
         return self.prevs == prevs and self.numbers == numbers
 
 
@@ -104,7 +107,7 @@ class PageRows(Rows):
     def are_consecutive(self, rows: slice) -> bool:
         """Whether the pages of these rows follow one another."""
         pages = self.pages[rows]
-        return pages == in_a_row(int(pages[0]), len(pages))
+        return len(pages) == 1 or pages == in_a_row(int(pages[0]), len(pages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,8 +164,8 @@ class UsualLines:
                 "page": b"(" + NUMBER + b")",
                 "prev": HASH,
                 "request_id": written,
-                "run": b"(" + NUMBER,
-                "seq": NUMBER + b")",
+                "run": _RUN,
+                "seq": _NUMBER_AFTER_IT,
                 "text_sha256": _HASH_OF_TEXT,
                 "trace_id": _TRACE_AFTER_IT,
                 "ts": _TIMESTAMP,
@@ -185,8 +188,8 @@ class UsualLines:
                 "page": b"(" + NUMBER + b")",
                 "prev": HASH,
                 "request_id": written,
-                "run": b"(" + NUMBER,
-                "seq": NUMBER + b")",
+                "run": _RUN,
+                "seq": _NUMBER_AFTER_IT,
                 "text_sha256": b'""',
                 "trace_id": TEXT,
                 "ts": _TIMESTAMP,
@@ -214,8 +217,8 @@ class UsualLines:
                 "request_id": written,
                 "root": TEXT,
                 "root_b64": TEXT,
-                "run": b"(" + NUMBER,
-                "seq": NUMBER + b")",
+                "run": _RUN,
+                "seq": _NUMBER_AFTER_IT,
                 "size_bytes": NUMBER,
                 "trace_id": TEXT,
                 "ts": _TIMESTAMP,
