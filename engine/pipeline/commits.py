@@ -38,8 +38,8 @@ class LaneBounds:
     """Pages that may wait before `put` does."""
     group_weight: int = 400
     """Most pages of one transaction."""
-    enough_weight: int = 256
-    """Pages beyond which a larger group saves little."""
+    enough_weight: int = 192
+    """Pages beyond which a larger group saves little, and keeps permits from those who wait for them."""
     grow_s: float = 0.5
     """Longest time that a group is let grow while nobody waits for it."""
 
