@@ -67,6 +67,10 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
     if replaced:
         text = utf8.decode()
     lost = damage.lost_content(warnings)
+    if lost:
+        # What is broken is complained of once, when it is loaded: the next page that uses it must not find it loaded,
+        # or what is said of a page would hang on which ones its worker has read before.
+        parser.free_caches()
     if not shows_nothing(text):
         if len(utf8) > max_text_bytes:
             raise PageError(Reason.SIZE_LIMIT)
@@ -87,7 +91,7 @@ def _encoded(read: PageText) -> tuple[bytes, int]:
     try:
         utf8 = text.encode() if read.utf8 is None else read.utf8
     except UnicodeEncodeError:
-        pass
+        parser.free_caches()
     else:
         if is_clean(utf8):
             return utf8, 0
