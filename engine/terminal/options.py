@@ -247,7 +247,7 @@ def _worker(flag: str, name: str, metavar: str, words: str) -> Knob:
 
 KNOBS: tuple[Knob, ...] = (
     _flow("--workers", "workers", "N", "Worker processes.", "one for each core that may be used"),
-    _flow("--span", "span_pages", "PAGES", "Most pages of one document that a worker takes at a time.", "32"),
+    _flow("--span", "span_pages", "PAGES", "Most pages of one document that a worker takes at a time.", "64"),
     _flow("--max-queue", "max_queue", "PAGES", "Most pages waiting in the queue.", "256"),
     _flow("--hi", "hi", "PAGES|%", "Queue depth at which admission is held.", "75%", read=read_mark),
     _flow("--lo", "lo", "PAGES|%", "Queue depth at which admission goes on; below --hi.", "25%", read=read_mark),

@@ -57,7 +57,7 @@ def test_every_default_in_the_help_text_is_the_true_one() -> None:
         if not knob.default:
             given += [knob.flag, knob.default_words]
     assert len(given) > 20
-    assert settings_of(*given, "--span", "32", "--max-queue", "256", "--hi", "75%", "--lo", "25%") == Settings()
+    assert settings_of(*given, "--span", "64", "--max-queue", "256", "--hi", "75%", "--lo", "25%") == Settings()
 
 
 def test_all_knobs_of_the_flow_arrive() -> None:
@@ -81,7 +81,7 @@ def test_a_mark_is_pages_or_a_share_of_the_queue_as_given(given: str, pages: int
 def test_marks_follow_the_queue_where_they_are_not_given() -> None:
     """Another queue size moves marks and permits with it."""
     flow = settings_of("--max-queue", "40", "--workers", "2").flow
-    assert (flow.hi, flow.lo, flow.permits) == (30, 10, 40 + 2 * 32)
+    assert (flow.hi, flow.lo, flow.permits) == (30, 10, 40 + 2 * 64)
 
 
 @pytest.mark.parametrize(
