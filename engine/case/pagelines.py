@@ -20,6 +20,7 @@ from engine.models.outcome import Method
 
 _BETWEEN: Final = b',"seq":'
 _LABEL: Final = rb'"D([0-9]{7}|[1-9][0-9]{7,11})"'
+_METHOD: Final = b'"(?:' + "|".join(Method).encode() + b')"'
 _TIMESTAMP: Final = rb'"(.{32}+)"'
 _SMALL_NUMBERS: Final = [b"%d" % number for number in range(1000)]
 _LAST_DIGITS: Final = [b"%03d" % number for number in range(1000)]
@@ -159,7 +160,7 @@ class UsualLines:
                 "dur_ms": NUMBER,
                 "event": b'"EXTRACTED"',
                 "key": HASH,
-                "method": b'"(?:' + "|".join(Method).encode() + b')"',
+                "method": _METHOD,
                 "mono_ms": NUMBER,
                 "page": b"(" + NUMBER + b")",
                 "prev": HASH,
@@ -183,7 +184,7 @@ class UsualLines:
                 "dur_ms": NUMBER,
                 "event": b'"DUPLICATE"',
                 "key": HASH,
-                "method": TEXT,
+                "method": _METHOD,
                 "mono_ms": NUMBER,
                 "page": b"(" + NUMBER + b")",
                 "prev": HASH,

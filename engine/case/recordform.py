@@ -51,6 +51,7 @@ _FAILURE: Final[dict[str, frozenset[str]]] = {"reason": frozenset(Reason), "fail
 _WORDS: Final[dict[str, dict[str, frozenset[str]]]] = {
     "EXTRACTED": {"method": frozenset(Method)},
     "DEAD_LETTER": {"method": frozenset(Method), **_FAILURE},
+    "DUPLICATE": {"method": frozenset(Method)},
     "DOCUMENT": {"outcome": frozenset(Outcome)},
     "SKIPPED": {"reason": frozenset(SkipReason)},
     "RETRY": _FAILURE,

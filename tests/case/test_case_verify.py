@@ -83,6 +83,7 @@ def test_a_sound_log_verifies_and_adds_up(lines: Lines, case: CaseFile, tmp_path
         ("DEAD_LETTER", "failure_class", "nonsense"),
         ("DEAD_LETTER", "failure_class", "transient"),  # its reason is a structural one
         ("EXTRACTED", "method", "magic"),
+        ("DUPLICATE", "method", "magic"),
         ("DOCUMENT", "outcome", "LOST"),
         ("SKIPPED", "reason", "made_up"),
         ("RETRY", "reason", "made_up"),

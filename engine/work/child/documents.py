@@ -112,7 +112,11 @@ class Shelf:
         Raises:
             DocumentError: When it cannot be opened, or the file is not that version any more.
         """
-        file = SourceFile(location)
+        try:
+            file = SourceFile(location)
+        except DocumentError:
+            self.drop(location)  # a file that was removed gives its room on the disk back
+            raise
         if file.version != version:
             file.close()
             self.drop(location)
@@ -121,8 +125,8 @@ class Shelf:
         if document is not None and (document.file.identity, document.file.version) == (file.identity, version):
             file.close()
         else:
-            document = Document(file)
             self.drop(location)
+            document = Document(file)
         self._keep(document, goes_on=goes_on)
         return document
 

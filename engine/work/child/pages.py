@@ -91,7 +91,7 @@ def _encoded(read: PageText) -> tuple[bytes, int]:
     try:
         utf8 = text.encode() if read.utf8 is None else read.utf8
     except UnicodeEncodeError:
-        parser.free_caches()
+        pass
     else:
         if is_clean(utf8):
             return utf8, 0
