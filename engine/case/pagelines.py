@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from binascii import hexlify
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -145,66 +145,50 @@ class UsualRows:
         return all(rows.are_linked(prevs, numbers) for rows in (*self.pages, self.ends))
 
 
+_PAGE: Final = {
+    "attempt": NUMBER,
+    "chars": NUMBER,
+    "doc_id": _LABEL,
+    "doc_prev": HASH,
+    "doc_sha256": HASH,
+    "dur_ms": NUMBER,
+    "key": HASH,
+    "method": _METHOD,
+    "page": b"(" + NUMBER + b")",
+}
+"""What both kinds of records of pages have."""
+
+
 class UsualLines:
     """The usual forms of lines, in a log with this request id."""
 
     def __init__(self, request_id: str) -> None:
-        written = re.escape(json.dumps(request_id, ensure_ascii=False).encode())
-        self._extracted = LineForm(
-            {
-                "attempt": NUMBER,
-                "chars": NUMBER,
-                "doc_id": _LABEL,
-                "doc_prev": HASH,
-                "doc_sha256": HASH,
-                "dur_ms": NUMBER,
-                "event": b'"EXTRACTED"',
-                "key": HASH,
-                "method": _METHOD,
-                "mono_ms": NUMBER,
-                "page": b"(" + NUMBER + b")",
-                "prev": HASH,
-                "request_id": written,
-                "run": _RUN,
-                "seq": _NUMBER_AFTER_IT,
-                "text_sha256": _HASH_OF_TEXT,
-                "trace_id": _TRACE_AFTER_IT,
-                "ts": _TIMESTAMP,
-                "v": b"1",
-            }
+        every = {
+            "mono_ms": NUMBER,
+            "prev": HASH,
+            "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
+            "run": _RUN,
+            "seq": _NUMBER_AFTER_IT,
+            "ts": _TIMESTAMP,
+            "v": b"1",
+        }
+
+        def form(fields: Mapping[str, bytes]) -> LineForm:
+            return LineForm(dict(sorted({**every, **fields}.items())))
+
+        self._extracted = form(
+            {**_PAGE, "event": b'"EXTRACTED"', "text_sha256": _HASH_OF_TEXT, "trace_id": _TRACE_AFTER_IT}
         )
-        self._duplicate = LineForm(
-            {
-                "attempt": NUMBER,
-                "chars": NUMBER,
-                "doc_id": _LABEL,
-                "doc_prev": HASH,
-                "doc_sha256": HASH,
-                "duplicate_of": TEXT,
-                "dur_ms": NUMBER,
-                "event": b'"DUPLICATE"',
-                "key": HASH,
-                "method": _METHOD,
-                "mono_ms": NUMBER,
-                "page": b"(" + NUMBER + b")",
-                "prev": HASH,
-                "request_id": written,
-                "run": _RUN,
-                "seq": _NUMBER_AFTER_IT,
-                "text_sha256": b'""',
-                "trace_id": TEXT,
-                "ts": _TIMESTAMP,
-                "v": b"1",
-            }
+        self._duplicate = form(
+            {**_PAGE, "duplicate_of": TEXT, "event": b'"DUPLICATE"', "text_sha256": b'""', "trace_id": TEXT}
         )
-        self._ended = LineForm(
+        self._ended = form(
             {
                 "doc_id": _LABEL,
                 "doc_prev": HASH,
                 "doc_sha256": HASH + b'(?:,"duplicate_of":' + TEXT + b")?+",
                 "event": b'"DOCUMENT"',
                 "key": HASH,
-                "mono_ms": NUMBER,
                 "mtime_ns": TEXT,
                 "outcome": b'"(EXTRACTED|DUPLICATE)"',
                 "page_count": b"(" + NUMBER,
@@ -213,17 +197,11 @@ class UsualLines:
                 "pages_extracted": NUMBER + b")",
                 "path": TEXT,
                 "path_b64": TEXT,
-                "prev": HASH,
                 "repaired": b"(?:true|false)",
-                "request_id": written,
                 "root": TEXT,
                 "root_b64": TEXT,
-                "run": _RUN,
-                "seq": _NUMBER_AFTER_IT,
                 "size_bytes": NUMBER,
                 "trace_id": TEXT,
-                "ts": _TIMESTAMP,
-                "v": b"1",
                 "version": NUMBER,
             }
         )
@@ -236,38 +214,17 @@ class UsualLines:
             number: How many.
         """
         found = self._extracted.read(text, range(number))
-        doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers, hashes, times = found.columns
+        *columns, hashes, times = found.columns
         # A pattern looks at digit by digit; this is several times as fast. Nothing but the name between may be left.
         if len(b"".join(hashes).translate(None, _HEX_DIGITS)) != len(hashes) * _NOT_HEX_DIGITS:
             return None
         moments = set(times)
-        extracted = PageRows(
-            event="EXTRACTED",
-            places=found.places,
-            prevs=prevs,
-            numbers=numbers,
-            doc_ids=doc_ids,
-            doc_prevs=doc_prevs,
-            doc_sha256s=sha256s,
-            keys=keys,
-            pages=pages,
-        )
+        extracted = _page_rows("EXTRACTED", found.places, columns)
         is_text = _is_utf8(found.rest)
-        rest = found.rest
-        found = self._duplicate.read(rest, found.rest_places)
-        doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers, times = found.columns
+        found = self._duplicate.read(found.rest, found.rest_places)
+        *columns, times = found.columns
         moments.update(times)
-        duplicate = PageRows(
-            event="DUPLICATE",
-            places=found.places,
-            prevs=prevs,
-            numbers=numbers,
-            doc_ids=doc_ids,
-            doc_prevs=doc_prevs,
-            doc_sha256s=sha256s,
-            keys=keys,
-            pages=pages,
-        )
+        duplicate = _page_rows("DUPLICATE", found.places, columns)
         found = self._ended.read(found.rest, found.rest_places)
         doc_ids, doc_prevs, sha256s, keys, outcomes, page_counts, prevs, numbers, times = found.columns
         moments.update(times)
@@ -285,6 +242,22 @@ class UsualLines:
         if not is_text or not all(is_timestamp(moment.decode("latin-1")) for moment in moments):
             return None
         return UsualRows(pages=(extracted, duplicate), ends=ends, others=found.rest_places)
+
+
+def _page_rows(event: str, places: Sequence[int], columns: Sequence[Sequence[bytes]]) -> PageRows:
+    """Return the rows of pages, of the columns in the order in which records are written."""
+    doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers = columns
+    return PageRows(
+        event=event,
+        places=places,
+        prevs=prevs,
+        numbers=numbers,
+        doc_ids=doc_ids,
+        doc_prevs=doc_prevs,
+        doc_sha256s=sha256s,
+        keys=keys,
+        pages=pages,
+    )
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -43,6 +44,36 @@ class Process:
         """Let go of what was read."""
         self.read = 0
         self.forgotten += 1
+
+
+def growth_bytes(location: bytes, page_count: int, firsts: Iterable[int], *, span_pages: int) -> list[int]:
+    """Have a worker read spans that begin at these pages; return by how much it had grown after each."""
+    child = Child()
+    child.frame()
+    process = psutil.Process(child.process.pid)
+    before_bytes = process.memory_info().rss
+    child.send(ProbeRequest(number=1, location=location, open_s=60).to_frame())
+    probe = probe_of(child.frame())
+    grown_bytes = []
+    for first in firsts:
+        request = ExtractRequest(
+            number=2,
+            location=location,
+            size_bytes=probe.size_bytes,
+            mtime_ns=probe.mtime_ns,
+            page_count=page_count,
+            first_page=first,
+            last_page=first + span_pages - 1,
+            max_text_bytes=MIB,
+            open_s=60,
+            page_s=60,
+        )
+        child.send(request.to_frame())
+        while not child.frame().header["done"]:
+            pass
+        grown_bytes.append(process.memory_info().rss - before_bytes)
+    child.end()
+    return grown_bytes
 
 
 def test_what_was_read_is_kept_until_it_is_much() -> None:
@@ -102,32 +133,8 @@ def test_a_worker_does_not_keep_the_pictures_that_it_came_across(tmp_path: Path)
         content = b"q 99 0 0 99 9 9 cm /P Do Q BT /F1 9 Tf 99 700 Td (page %d) Tj ET" % number
         file.page(content, resources=b"/XObject<</P %d 0 R>>" % picture)
     location = bytes(file.write(tmp_path / "pictures.pdf"))
-    child = Child()
-    child.frame()
-    process = psutil.Process(child.process.pid)
-    before_bytes = process.memory_info().rss
-    child.send(ProbeRequest(number=1, location=location, open_s=60).to_frame())
-    probe = probe_of(child.frame())
-    largest_bytes = 0
-    for first in range(1, PAGES + 1, 10):
-        request = ExtractRequest(
-            number=2,
-            location=location,
-            size_bytes=probe.size_bytes,
-            mtime_ns=probe.mtime_ns,
-            page_count=PAGES,
-            first_page=first,
-            last_page=first + 9,
-            max_text_bytes=MIB,
-            open_s=60,
-            page_s=60,
-        )
-        child.send(request.to_frame())
-        while not child.frame().header["done"]:
-            pass
-        largest_bytes = max(largest_bytes, process.memory_info().rss)
-    child.end()
-    assert largest_bytes - before_bytes < 60 * MIB
+    grown_bytes = max(growth_bytes(location, PAGES, range(1, PAGES + 1, 10), span_pages=10))
+    assert grown_bytes < 60 * MIB
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent replaces a worker that has become large")
@@ -138,27 +145,5 @@ def test_a_worker_does_not_keep_the_pages_of_a_long_document(tmp_path: Path) -> 
     for _ in range(LONG_PAGES):
         file.page(b"BT /F1 9 Tf 99 700 Td (short) Tj ET", resources=things)
     location = bytes(file.write(tmp_path / "long.pdf"))
-    child = Child()
-    child.frame()
-    process = psutil.Process(child.process.pid)
-    before_bytes = process.memory_info().rss
-    child.send(ProbeRequest(number=1, location=location, open_s=60).to_frame())
-    probe = probe_of(child.frame())
-    for first in (1, 2):
-        request = ExtractRequest(
-            number=2,
-            location=location,
-            size_bytes=probe.size_bytes,
-            mtime_ns=probe.mtime_ns,
-            page_count=LONG_PAGES,
-            first_page=first,
-            last_page=first,
-            max_text_bytes=MIB,
-            open_s=60,
-            page_s=60,
-        )
-        child.send(request.to_frame())
-        assert child.frame().header["done"]
-    largest_bytes = process.memory_info().rss
-    child.end()
-    assert largest_bytes - before_bytes < 24 * MIB
+    *_, grown_bytes = growth_bytes(location, LONG_PAGES, (1, 2), span_pages=1)
+    assert grown_bytes < 24 * MIB

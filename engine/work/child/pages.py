@@ -59,6 +59,11 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
     read = document.text(number, most_chars=max_text_bytes)
     text = read.text
     warnings = parser.take_warnings()
+    lost = damage.lost_content(warnings)
+    if lost:
+        # What is broken is complained of once, when it is loaded: the next page that uses it must not find it loaded,
+        # or what is said of a page would hang on which ones its worker has read before.
+        parser.free_caches()
     if damage.system_could_not_read(warnings):
         raise PageError(Reason.READ_FAILED)
     if read.too_long or len(text) > max_text_bytes:  # before more memory is spent on it
@@ -66,11 +71,6 @@ def _found(document: Document, number: int, max_text_bytes: int) -> dict[str, An
     utf8, replaced = _encoded(read)
     if replaced:
         text = utf8.decode()
-    lost = damage.lost_content(warnings)
-    if lost:
-        # What is broken is complained of once, when it is loaded: the next page that uses it must not find it loaded,
-        # or what is said of a page would hang on which ones its worker has read before.
-        parser.free_caches()
     if not shows_nothing(text):
         if len(utf8) > max_text_bytes:
             raise PageError(Reason.SIZE_LIMIT)
