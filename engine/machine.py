@@ -1,23 +1,18 @@
-"""What the machine, or the container around us, lets this program use; and giving back memory that it no longer does.
+"""What the machine, or the container around us, lets this program use.
 
 Affinity, CPU quota and memory limit of our control group and of those around it count, since they are what a process
 gets, whatever the machine has; of both versions of control groups.
 """
 
-import ctypes
-import gc
 import math
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import psutil
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
-_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def usable_cores() -> int:
@@ -32,31 +27,6 @@ def usable_cores() -> int:
 def usable_memory_bytes() -> int:
     """Return how much memory this process and its children may use together."""
     return min(int(psutil.virtual_memory().total), container_memory_bytes())
-
-
-def share_one_heap() -> bool:
-    """Let all threads take memory from one heap; return whether this system's C library can. For a program's start.
-
-    Otherwise glibc gives each thread a heap of its own, of which each keeps what was once needed there: every case has
-    threads of its own, so that one after the other fills them all.
-    """
-    if sys.platform != "linux":
-        return False
-    with suppress(AttributeError, OSError):  # another C library has no such setting
-        return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1))
-    return False
-
-
-def free_leftovers() -> None:
-    """Free what only refers to itself, and return free memory to the system; takes some hundredths of a second.
-
-    For the moment when something large was let go. By itself Python looks for such leftovers among what is old only
-    once they may be a quarter of everything. Call it on the main thread: what is freed may belong to a window.
-    """
-    gc.collect()
-    if sys.platform == "linux":
-        with suppress(AttributeError, OSError):  # as above
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def container_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> float:

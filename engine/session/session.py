@@ -17,7 +17,8 @@ from engine.case.reader import CaseReader
 from engine.errors import CaseError, EngineError, SourceError
 from engine.flow.clock import Clock
 from engine.flow.metrics import Metrics
-from engine.machine import free_leftovers, usable_memory_bytes
+from engine.heap import free_leftovers
+from engine.machine import usable_memory_bytes
 from engine.models.facts import Noted
 from engine.models.flow import StageStatistics
 from engine.models.outcome import RunState

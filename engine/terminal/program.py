@@ -53,7 +53,7 @@ def open_standard_streams() -> None:
 
 
 def _share_one_heap() -> None:
-    from engine.machine import share_one_heap  # noqa: PLC0415  # a fault of loading it is told like any other
+    from engine.heap import share_one_heap  # noqa: PLC0415  # a fault of loading it is told like any other
 
     share_one_heap()
 

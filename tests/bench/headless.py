@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.machine import share_one_heap
+from engine.heap import share_one_heap
 from engine.session.directories import Directories
 from tests.bench.measured import new_session, settings_for
 from tests.bench.profiles import LoopProfile

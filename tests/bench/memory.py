@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from engine.machine import share_one_heap
+from engine.heap import share_one_heap
 from engine.models.facts import Fact, PagesDone, Receipt
 from engine.session.directories import Directories
 from tests.bench.bulk import bulk_session, write_bulk

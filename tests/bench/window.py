@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtWidgets import QApplication
 
 from engine import Directories, Settings
-from engine.machine import share_one_heap
+from engine.heap import share_one_heap
 from tests.bench.headless import arguments
 from tests.bench.measured import MeasuredSession, new_session, settings_for
 from tests.bench.offscreen import run_on_qt, shown_window

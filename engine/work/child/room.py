@@ -5,11 +5,9 @@ came across. Neither can be told to be smaller, so that a look at the process's 
 them. Linux only: elsewhere, the parent replaces a worker that has become large.
 """
 
-import ctypes
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 
 _GROWTH_BYTES = 24 * 1024 * 1024
 """How much a worker may grow before something is done about it."""
@@ -57,9 +55,3 @@ def resident_memory() -> Callable[[], int]:
         return lambda: 0
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     return lambda: int(os.pread(file, 64, 0).split(b" ", 2)[1]) * page_bytes
-
-
-def give_back_memory() -> None:
-    """Return freed memory to the system, where the C library keeps it and can be asked to."""
-    with suppress(AttributeError, OSError):  # only glibc has it
-        ctypes.CDLL(None).malloc_trim(0)
