@@ -5,7 +5,7 @@ what an item is. What an outcome becomes, and when it counts as done, is the bus
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -45,9 +45,10 @@ class Stage(Generic[T, R]):
         bucket: The right to start now.
         gate: Everything that can hold admission.
         workers: How many items are processed at once.
-        process: Turns an item into a result; a bad item is a result, too, and not an exception.
+        process: Turns items into as many results; a bad item is a result, too, and not an exception.
         deliver: Takes over an item's result; while it waits, so does the worker.
         weight: What an item counts, always the same for the same item.
+        together: Gives the most weight that a worker takes at once of what waits; one item goes even if heavier.
         clock: Tells the time.
     """
 
@@ -64,10 +65,11 @@ class Stage(Generic[T, R]):
         bucket: TokenBucket,
         gate: WatermarkGate,
         workers: int,
-        process: Callable[[T], Awaitable[R]],
+        process: Callable[[Sequence[T]], Awaitable[Sequence[R]]],
         deliver: Callable[[T, R], Awaitable[None]],
         clock: Clock,
         weight: Callable[[T], int] = lambda _item: 1,
+        together: Callable[[], int] = lambda: 1,
     ) -> None:
         self.name = name
         self._queue = queue
@@ -77,6 +79,7 @@ class Stage(Generic[T, R]):
         self._process = process
         self._deliver = deliver
         self._weight = weight
+        self._together = together
         self._clock = clock
         queue.on_depth = gate.observe
         self._turn = asyncio.Lock()
@@ -294,7 +297,7 @@ class Stage(Generic[T, R]):
     async def _work(self, number: int) -> None:
         try:
             while number in self._crew and (taken := await self._next(number)):
-                await self._handle(taken[0])
+                await self._handle(taken)
         except BaseException as error:  # whatever ends a worker: the crew has one less
             dismissed = number not in self._crew and isinstance(error, asyncio.CancelledError)
             if not dismissed:  # the stage is coming to its end, and its group takes nobody any more
@@ -306,35 +309,36 @@ class Stage(Generic[T, R]):
             self._crew_gone.set()
 
     async def _next(self, number: int) -> list[T]:
-        """Wait for the next item; return none once the queue is closed and drained."""
+        """Wait for the next items; return none once the queue is closed and drained."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # a coroutine runs in a task
         self._idle[number] = task
         try:
-            return [await self._queue.get()]
+            return await self._queue.get_batch(self._together())
         except QueueClosed:
             return []
         finally:
             self._idle.pop(number, None)
 
-    async def _handle(self, item: T) -> None:
-        weight = self._weight(item)
+    async def _handle(self, items: Sequence[T]) -> None:
+        weights = [self._weight(item) for item in items]
         started_s = self._clock.monotonic()
+        ours = sum(weights)
         self._busy += 1
         try:
-            try:
-                result = await self._process(item)
-            except BaseException:  # a cancellation, too: what was taken goes back
-                self._drop(weight)
-                raise
+            results = await self._process(items)
             self._note_latency(self._clock.monotonic() - started_s)
-            self._handed_over += weight
-            self._delivering += 1
-            try:
-                await self._deliver(item, result)
-            finally:
-                self._delivering -= 1
+            for item, weight, result in zip(items, weights, results, strict=True):
+                ours -= weight
+                self._handed_over += weight
+                self._delivering += 1
+                try:
+                    await self._deliver(item, result)
+                finally:
+                    self._delivering -= 1
         finally:
+            if ours:  # a cancellation, too: what was taken goes back
+                self._drop(ours)
             self._busy -= 1
 
     def _note_latency(self, latency_s: float) -> None:

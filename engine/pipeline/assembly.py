@@ -96,7 +96,7 @@ def assemble(
     async def deliver(span: Span, report: SpanReport) -> None:
         await lane.deliver(span, report)
 
-    stage = _stage(inputs, gate, deliver)
+    stage = _stage(inputs, gate, deliver, hooks.settings)
     lane = TextLane(commits=commits, scheduler=scheduler, policy=policy, give_back=stage.complete, blame=sources.blame)
     prober = Prober(
         extractor=inputs.extractor,
@@ -151,7 +151,10 @@ def assemble(
 
 
 def _stage(
-    inputs: RunInputs, gate: WatermarkGate, deliver: Callable[[Span, SpanReport], Awaitable[None]]
+    inputs: RunInputs,
+    gate: WatermarkGate,
+    deliver: Callable[[Span, SpanReport], Awaitable[None]],
+    settings: Callable[[], Settings],
 ) -> Stage[Span, SpanReport]:
     flow = inputs.settings.flow
     return Stage(
@@ -164,5 +167,6 @@ def _stage(
         process=inputs.extractor.extract,
         deliver=deliver,
         weight=lambda span: span.page_count,
+        together=lambda: settings().flow.effective_span,  # as many pages of short documents as of a long one
         clock=inputs.clock,
     )

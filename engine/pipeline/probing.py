@@ -6,7 +6,7 @@ the case decides whether its bytes are new, and its pages go to the scheduler; o
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -33,6 +33,8 @@ from engine.pipeline.upstream import Blame
 
 PAGES_A_READ = 10_000
 """Page numbers of a resumed document read from the case at a time."""
+_MOST_TOGETHER, _MOST_BYTES_TOGETHER = 16, 8 * 1024 * 1024
+"""Most documents that one worker looks into at once, and how large they may be in all: as long as a span takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class ProbeHooks:
     wait_clear: Callable[[], Awaitable[None]]
     """Waits until nothing but the watermark holds the gate: a pause stops probing, too."""
     concurrency: Callable[[], int]
-    """How many documents may be probed at once, now."""
+    """How many workers may look into documents at once, now."""
     now: Callable[[], float]
     """The monotonic clock."""
     on_settled: Callable[[], None]
@@ -112,7 +114,7 @@ class Prober:
 
     @property
     def probing(self) -> int:
-        """How many documents are being looked into now."""
+        """How many workers are looking into documents now."""
         return self._probing
 
     @property
@@ -155,24 +157,35 @@ class Prober:
         async with asyncio.TaskGroup() as probes:
             while True:
                 await self._hooks.wait_clear()
-                item = self._take()
-                if item is None:
+                items = self._take()
+                if not items:
                     self._changed.clear()
                     await self._wait_changed()
                     continue
                 self._probing += 1
-                probes.create_task(self._probe(item), name=f"probe-{document_label(item.document.doc_id)}")
+                first = document_label(items[0].document.doc_id)
+                probes.create_task(self._probe(items, probes), name=f"probe-{first}-{len(items)}")
 
     def failure_committed(self, doc_id: int) -> None:
         """Let go of a document whose failure is on disk."""
         self._in_hand.discard(doc_id)
 
-    def _take(self) -> _Item | None:
-        if self._probing >= self._hooks.concurrency():
-            return None
-        if self._waiting:
-            return self._waiting.popleft()
-        return self._retries.take_due()
+    def _take(self) -> list[_Item]:
+        """Take what one worker is to look into; nothing where there is none, or nobody to do it."""
+        free = self._hooks.concurrency() - self._probing
+        if free <= 0:
+            return []
+        if not self._waiting:
+            due = self._retries.take_due()
+            return [] if due is None else [due]
+        most = min(_MOST_TOGETHER, -(-len(self._waiting) // free))  # no worker is to stand idle for another's pile
+        items, size_bytes = [self._waiting.popleft()], 0
+        while len(items) < most:
+            size_bytes += items[-1].document.size_bytes
+            if size_bytes + self._waiting[0].document.size_bytes > _MOST_BYTES_TOGETHER:
+                break
+            items.append(self._waiting.popleft())
+        return items
 
     async def _wait_changed(self) -> None:
         if self._probing < self._hooks.concurrency():
@@ -180,16 +193,25 @@ class Prober:
         else:
             await self._changed.wait()
 
-    async def _probe(self, item: _Item) -> None:
+    async def _probe(self, items: Sequence[_Item], probes: asyncio.TaskGroup) -> None:
         try:
-            found = await self._extractor.probe(item.document)
+            found = await self._extractor.probe([item.document for item in items])
         finally:
             self._probing -= 1
             self._changed.set()
+        for item, one in zip(items, found, strict=True):
+            if isinstance(one, Probe) and not (item.resumed or item.look or one.repaired):
+                await self._take_over(item, one)
+            else:  # this may take a while, for which the others need not wait
+                label = document_label(item.document.doc_id)
+                probes.create_task(self._judge(item, one), name=f"judge-{label}")
+
+    async def _judge(self, item: _Item, found: Probe | Failure) -> None:
+        """Take over what was found, unless the file is still being written."""
         final = await self._hooks.look(item.document.location, found, item.look)
         if isinstance(final, Look):
             self._settling.add(item.document.doc_id)
-            self._again(replace(item, look=final), final.delay_s)  # it is still being written; it was no try
+            self._again(replace(item, look=final), final.delay_s)  # it was no try
             return
         self._settling.discard(item.document.doc_id)
         await self._take_over(item, final)

@@ -35,8 +35,9 @@ class Source(Protocol):
 class Extractor(Protocol):
     """Turns documents into pages and pages into outcomes, somewhere outside this process.
 
-    `probe` and `extract` may be called concurrently, as often as there are workers. Cancelling a call ends the work
-    on it. Neither raises for a bad document or page: that is a result.
+    `probe` and `extract` may be called concurrently, as often as there are workers. Each gives one result for each
+    item, in their order. Cancelling a call ends the work on it. Neither raises for a bad document or page: that is a
+    result.
     """
 
     async def start(self) -> Posture:
@@ -47,16 +48,16 @@ class Extractor(Protocol):
         """
         ...
 
-    async def probe(self, document: DocumentRef) -> Probe | Failure:
-        """Open and hash a document.
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
+        """Open and hash documents, one after the other.
 
         Raises:
             WorkerStartError: When workers can no longer be started.
         """
         ...
 
-    async def extract(self, span: Span) -> SpanReport:
-        """Extract the text of a span's pages.
+    async def extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
+        """Extract the text of the pages of spans, one after the other.
 
         Raises:
             WorkerStartError: When workers can no longer be started.

@@ -4,7 +4,6 @@ A job knows what its answers may look like and whom to blame. It knows nothing o
 feeds it frames and, at a worker's death, the last mark in the slot.
 """
 
-import asyncio
 from typing import Protocol, Self
 
 from engine.models.document import DocumentRef, Failure, LostPage, PageResult, Probe, Span, SpanReport
@@ -20,6 +19,11 @@ _HEADER_BYTES_PER_PAGE = 128
 
 class Job(Protocol):
     """One request on its way."""
+
+    @property
+    def number(self) -> int:
+        """Number of the request."""
+        ...
 
     @property
     def doc_id(self) -> int:
@@ -51,11 +55,6 @@ class Job(Protocol):
         """Whether its worker ran out of memory, so that it is to get no other job."""
         ...
 
-    @property
-    def over(self) -> "asyncio.Future[bool]":
-        """Set when the job is over: to False where the worker had died before, so that nobody has tried."""
-        ...
-
     def page_in(self, mark: Mark) -> int | None:
         """Return the page that a slot's mark tells of; None where it tells of none of this job's."""
         ...
@@ -80,18 +79,17 @@ class ProbeJob:
     goes_on = False
     caps = FrameCaps()
 
-    def __init__(self, doc_id: int, request: ProbeRequest, over: "asyncio.Future[bool]") -> None:
+    def __init__(self, doc_id: int, request: ProbeRequest) -> None:
+        self.number = request.number
         self.doc_id = doc_id
         self.request = request.to_frame()
-        self.over = over
         self.outcome: Probe | Failure = Failure(reason=Reason.WORKER_LOST)
-        self._number = request.number
 
     @classmethod
-    def of(cls, document: DocumentRef, number: int, settings: Settings, over: "asyncio.Future[bool]") -> Self:
+    def of(cls, document: DocumentRef, number: int, settings: Settings) -> Self:
         """Return the job that probes a document under these settings."""
         request = ProbeRequest(number=number, location=document.location, open_s=settings.clocks.open_s)
-        return cls(document.doc_id, request, over)
+        return cls(document.doc_id, request)
 
     @property
     def spoiled(self) -> bool:
@@ -100,7 +98,7 @@ class ProbeJob:
 
     def take(self, frame: Frame) -> bool:
         """Take the answer."""
-        self.outcome = failure_of(frame, self._number) or probe_of(frame)
+        self.outcome = failure_of(frame, self.number) or probe_of(frame)
         return True
 
     def page_in(self, mark: Mark) -> None:  # a probe has no pages
@@ -114,16 +112,15 @@ class ProbeJob:
 class SpanJob:
     """Extracts the pages of a span."""
 
-    def __init__(self, span: Span, request: ExtractRequest, over: "asyncio.Future[bool]") -> None:
+    def __init__(self, span: Span, request: ExtractRequest) -> None:
+        self.number = request.number
         self.doc_id = span.document.doc_id
         self.goes_on = span.pages[-1] < span.document.page_count
         self.request = request.to_frame()
-        self.over = over
         self.caps = FrameCaps(
             header_bytes=HEADER_BASE_BYTES + _HEADER_BYTES_PER_PAGE * span.page_count,
             payload_bytes=max(FLUSH_BYTES, request.max_text_bytes),
         )
-        self._number = request.number
         self._max_text_bytes = request.max_text_bytes
         self._span = span
         self.spoiled = False
@@ -131,7 +128,7 @@ class SpanJob:
         self._lost: LostPage | None = None
 
     @classmethod
-    def of(cls, span: Span, number: int, settings: Settings, over: "asyncio.Future[bool]") -> Self:
+    def of(cls, span: Span, number: int, settings: Settings) -> Self:
         """Return the job that extracts a span under these settings."""
         document = span.document
         request = ExtractRequest(
@@ -146,7 +143,7 @@ class SpanJob:
             open_s=settings.clocks.open_s,
             page_s=settings.clocks.page_s,
         )
-        return cls(span, request, over)
+        return cls(span, request)
 
     @property
     def pages(self) -> int:
@@ -162,7 +159,7 @@ class SpanJob:
 
     def take(self, frame: Frame) -> bool:
         """Take the next pages, or a failure of the document, which is one of each of its pages."""
-        failure = failure_of(frame, self._number)
+        failure = failure_of(frame, self.number)
         if failure is not None:
             self._results = list(dead_letters(self._span, failure))
             self.spoiled = failure.reason in OUT_OF_ROOM

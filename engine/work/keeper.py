@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from engine.models.document import Failure, Posture
 from engine.models.outcome import Reason
+from engine.work.errand import Errand
 from engine.work.frames import Frame, FrameCaps, FrameError
-from engine.work.jobs import Job, ending_failure
+from engine.work.jobs import ending_failure
 from engine.work.memory import MemorySampler
 from engine.work.messages import Launch
 from engine.work.process import WorkerProcess
@@ -41,12 +42,12 @@ class KeeperOwner(Protocol):
         """The worker is up."""
         ...
 
-    def on_done(self, keeper: "Keeper", job: Job, *, begun: bool, alive: bool) -> None:
-        """The job is over, whatever came of it.
+    def on_done(self, keeper: "Keeper", errand: Errand[Any], *, begun: bool, alive: bool) -> None:
+        """The errand is over, whatever came of it.
 
         Args:
             keeper: Who had it.
-            job: The job.
+            errand: The errand.
             begun: False where somebody else had ended the worker before it could begin.
             alive: Whether the worker can take another one.
         """
@@ -80,8 +81,9 @@ class Keeper:
         # Shared by the event loop and the thread, under the lock.
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
-        self._job: Job | None = None
+        self._errand: Errand[Any] | None = None
         self._before = Mark()
+        self._garbled = False
         self._over = False
         self._killed = False
         self._killed_for: Failure | None = None
@@ -101,22 +103,22 @@ class Keeper:
         """Spawn the worker."""
         self._thread.start()
 
-    def give(self, job: Job, mark: Mark) -> bool:
-        """Hand over a job to a worker that is ready and idle; return whether it still is.
+    def give(self, errand: Errand[Any], mark: Mark) -> bool:
+        """Hand over an errand to a worker that is ready and idle; return whether it still is.
 
         The request is written from here, which spares waking the thread: it is far smaller than a pipe holds, and the
         worker has read all that came before.
 
         Args:
-            job: The job.
+            errand: The errand.
             mark: What stands in the slot now.
         """
         with self._lock:
             if self._over or self._killed or self._leave_by_s is not None or self._process is None:
                 return False
-            self._job, self._before = job, mark
+            self._errand, self._before = errand, mark
             try:
-                whole = self._process.send(job.request)
+                whole = self._process.send(errand.request)
             except OSError:  # it is dead, and the thread is about to notice
                 return True
         if not whole:
@@ -193,6 +195,7 @@ class Keeper:
             while True:
                 self._take(wire.receive(self._caps), wire)
         except FrameError:
+            self._garbled = True
             self.kill(Failure(reason=Reason.WORKER_CRASHED))
         except WorkerGoneError:
             pass
@@ -212,45 +215,45 @@ class Keeper:
         return StartFault(words=f"it ended with status {status} before it was ready")
 
     def _caps(self) -> FrameCaps:
-        job = self._job
-        if job is None:
+        errand = self._errand
+        if errand is None:
             raise FrameError("A worker spoke without being asked.")
-        return job.caps
+        return errand.caps
 
     def _take(self, frame: Frame, wire: Wire) -> None:
-        """Take an answer to the present job."""
-        job = self._job
-        if job is None or not job.take(frame):
+        """Take an answer to the present errand."""
+        errand = self._errand
+        if errand is None or not errand.take(frame):
             return
-        if not wire.empty:
-            self.kill()  # it says more than it was asked; its answer was complete, and stands
+        if not wire.empty or errand.broken_off:
+            self.kill()  # it says, or is about to say, more than anybody wants to hear; what was answered stands
         with self._lock:
-            self._job = None
+            self._errand = None
             alive = not self._killed
-        self._tell(self._staffing.owner.on_done, job, begun=True, alive=alive)
+        self._tell(self._staffing.owner.on_done, errand, begun=True, alive=alive)
 
     def _bury(self) -> None:
-        """Make sure that the process is gone, say what became of its job, and give back what it held."""
+        """Make sure that the process is gone, say what became of its errand, and give back what it held."""
         with self._lock:
             self._over = True
-            process, job, self._job = self._process, self._job, None
+            process, errand, self._errand = self._process, self._errand, None
             if process is not None:
                 process.stdin.close()  # it goes when it reads the end
         if process is None:
             return
         self._staffing.sampler.discard(process)
         if self._killed or process.reap(_FAREWELL_S) is None:
-            if job is not None:
+            if errand is not None:
                 self.kill(Failure(reason=Reason.WORKER_CRASHED))  # it closed its pipes and lives on
             process.kill()
             if process.reap(_BURIAL_S) is None:
                 logger.error("Worker process %d was killed and has not disappeared.", process.pid)
-        if job is not None:
+        if errand is not None:
             mark, failure = self.slot.read(), ending_failure(process.exit_status, self._killed_for)
-            job.end(failure, mark)
+            errand.end(failure, mark, garbled=self._garbled)
             # Ended by somebody else before it wrote what it would do: it died idle, and nobody had noticed yet.
             begun = mark != self._before or failure.reason is not Reason.WORKER_LOST
-            self._tell(self._staffing.owner.on_done, job, begun=begun, alive=False)
+            self._tell(self._staffing.owner.on_done, errand, begun=begun, alive=False)
         process.close()
 
     def _tell(self, function: Callable[..., None], *args: Any, **kwargs: Any) -> None:

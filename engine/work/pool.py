@@ -10,8 +10,9 @@ import functools
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from engine.errors import WorkerStartError
 from engine.machine import usable_memory_bytes
@@ -19,12 +20,13 @@ from engine.models.document import DocumentRef, Failure, Posture, Probe, Span, S
 from engine.models.outcome import Reason
 from engine.models.run import WorkerView
 from engine.settings import MIB, Settings
-from engine.work.jobs import Job, ProbeJob, SpanJob, dead_letters
+from engine.work.errand import Errand, J
+from engine.work.jobs import ProbeJob, SpanJob, dead_letters
 from engine.work.keeper import Keeper, Staffing
 from engine.work.memory import MemorySampler
 from engine.work.process import default_command
 from engine.work.roster import Caller, Roster, Worker, WorkerState
-from engine.work.slot import Mark
+from engine.work.slot import MOST_TOLD_APART, Mark
 from engine.work.starts import NO_THREAD, StartFault, StartRecord, trouble
 from engine.work.watch import DocumentTimes, Watch
 
@@ -32,13 +34,11 @@ logger = logging.getLogger(__name__)
 
 _TICK_S = 0.25
 _UNBEGUN_TRIES = 3
-"""How many workers may turn out to have died idle before a job is given up."""
+"""How many workers may turn out to have died idle before an errand is given up."""
 WORTH_ENDING_BYTES = 128 * MIB
 """Resident memory below which ending a worker gives little back: at rest it takes half of that."""
 _CLOSE_S = 20.0
 _CLOSED = "The worker processes were ended, so that no more pages can be tried."
-
-J = TypeVar("J", bound=Job)
 
 
 class WorkerPool:
@@ -98,32 +98,45 @@ class WorkerPool:
             await self.close()
             raise
 
-    async def probe(self, document: DocumentRef) -> Probe | Failure:
-        """Open and hash a document.
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
+        """Open and hash documents, one after the other.
 
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
         """
 
-        def job() -> ProbeJob:
-            return ProbeJob.of(document, self._next_number(), self._settings, self._loop.create_future())
+        def job(place: int) -> ProbeJob:
+            return ProbeJob.of(documents[place], self._next_number(), self._settings)
 
-        return (await self._work(job, document.doc_id)).outcome
+        return [job.outcome for job in await self._work([document.doc_id for document in documents], job)]
 
-    async def extract(self, span: Span) -> SpanReport:
-        """Extract the text of a span's pages.
+    async def extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
+        """Extract the text of the pages of spans, one after the other.
 
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
         """
-        doc_id = span.document.doc_id
+        return [report for together in _errands(spans) for report in await self._extract(together)]
 
-        def job() -> SpanJob:
-            return SpanJob.of(span, self._next_number(), self._settings, self._loop.create_future())
+    async def _extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
+        """Extract spans that one worker may take together."""
+        late = [self._is_overdue(span) for span in spans]
+        in_time = [span for span, is_late in zip(spans, late, strict=True) if not is_late]
 
-        if self._times.spent_s(doc_id) > self._settings.clocks.document_s:
-            return SpanReport(results=dead_letters(span, Failure(reason=Reason.TIME_LIMIT)))
-        return (await self._work(job, doc_id, alone=span.alone)).outcome
+        def job(place: int) -> SpanJob:
+            return SpanJob.of(in_time[place], self._next_number(), self._settings)
+
+        doc_ids = [span.document.doc_id for span in in_time]
+        jobs = iter(await self._work(doc_ids, job, alone=spans[0].alone))
+        too_late = Failure(reason=Reason.TIME_LIMIT)
+        return [
+            SpanReport(results=dead_letters(span, too_late)) if is_late else next(jobs).outcome
+            for span, is_late in zip(spans, late, strict=True)
+        ]
+
+    def _is_overdue(self, span: Span) -> bool:
+        """Whether its document has taken all the time that it may take."""
+        return self._times.spent_s(span.document.doc_id) > self._settings.clocks.document_s
 
     def apply(self, settings: Settings) -> None:
         """Take over other limits, the number of workers included, from the next task on."""
@@ -142,7 +155,7 @@ class WorkerPool:
 
     def shed(self) -> bool:
         """End the work of the worker that takes the most memory, as too large; return whether one was large."""
-        busy = [worker for worker in self._roster.workers.values() if worker.job is not None]
+        busy = [worker for worker in self._roster.workers.values() if worker.errand is not None]
         largest = max(busy, key=lambda worker: worker.keeper.rss_bytes, default=None)
         if largest is None or largest.keeper.rss_bytes < WORTH_ENDING_BYTES or largest.state is not WorkerState.BUSY:
             return False
@@ -169,8 +182,8 @@ class WorkerPool:
         if not self._ready.done():
             self._ready.set_exception(WorkerStartError(_CLOSED))
         for worker in tuple(self._staff.values()):
-            if worker.job is not None and not worker.job.over.done():
-                worker.job.over.set_exception(WorkerStartError(_CLOSED))
+            if worker.errand is not None and not worker.errand.over.done():
+                worker.errand.over.set_exception(WorkerStartError(_CLOSED))
             self._kill(worker)
         if self._staff:
             try:
@@ -185,20 +198,36 @@ class WorkerPool:
 
     # Handing out workers
 
-    async def _work(self, make_job: Callable[[], J], doc_id: int, *, alone: bool = False) -> J:
-        """Have a job done by a worker, and return it when it is over."""
-        for tries_left in reversed(range(_UNBEGUN_TRIES)):
-            worker = await self._take(doc_id, fresh=alone)
-            job = make_job()
-            self._give(worker, job, alone=alone)
-            try:
-                begun = await job.over
-            finally:
-                if worker.job is job:  # the caller gave up: nobody else may ever get this worker's late answer
-                    self._kill(worker)
-            if begun or tries_left == 0:
-                return job
-        raise AssertionError  # the loop returns
+    async def _work(self, doc_ids: Sequence[int], make_job: Callable[[int], J], *, alone: bool = False) -> Sequence[J]:
+        """Have a job done for each place in a list, and return the jobs in its order when they are over.
+
+        One worker gets as many as may be sent at once. What is left when it ends early is the next one's: each errand
+        that was begun has settled a job, so that this comes to an end.
+
+        Args:
+            doc_ids: The document that each job is about.
+            make_job: Makes the job for a place.
+            alone: Whether a fresh worker is to do it, and nothing afterwards.
+        """
+        settled: dict[int, J] = {}
+        in_vain = 0
+        while left := [place for place in range(len(doc_ids)) if place not in settled]:
+            worker = await self._take(doc_ids[left[0]], fresh=alone)
+            jobs = {place: make_job(place) for place in left[:MOST_TOLD_APART]}
+            errand = Errand(tuple(jobs.values()), self._loop.create_future())
+            in_vain = 0 if await self._is_begun(worker, errand, alone=alone) else in_vain + 1
+            if in_vain % _UNBEGUN_TRIES == 0:
+                settled |= {place: job for place, job in jobs.items() if job in errand.settled}
+        return [settled[place] for place in range(len(doc_ids))]
+
+    async def _is_begun(self, worker: Worker, errand: Errand[J], *, alone: bool) -> bool:
+        """Send a worker on an errand, and return whether it had begun once it is over."""
+        self._give(worker, errand, alone=alone)
+        try:
+            return await errand.over
+        finally:
+            if worker.errand is errand:  # the caller gave up: nobody else may ever get this worker's late answer
+                self._kill(worker)
 
     async def _take(self, doc_id: int, *, fresh: bool) -> Worker:
         """Wait for a worker."""
@@ -229,11 +258,11 @@ class WorkerPool:
         self._requests += 1
         return self._requests
 
-    def _give(self, worker: Worker, job: Job, *, alone: bool) -> None:
-        if not worker.begin(job, self._clock(), alone=alone):
-            job.end(Failure(reason=Reason.WORKER_LOST), Mark())
-            job.over.set_result(False)
-            worker.job = None
+    def _give(self, worker: Worker, errand: Errand[J], *, alone: bool) -> None:
+        if not worker.begin(errand, self._clock(), alone=alone):
+            errand.end(Failure(reason=Reason.WORKER_LOST), Mark())
+            errand.over.set_result(False)
+            worker.errand = None
             self._roster.take_out(worker)
 
     def _serve(self) -> None:
@@ -289,7 +318,7 @@ class WorkerPool:
         self._staff[keeper] = worker
 
     def _let_go(self, worker: Worker) -> None:
-        """Let a worker without a job end by itself; it is replaced when it has."""
+        """Let a worker without an errand end by itself; it is replaced when it has."""
         self._roster.take_out(worker)
         worker.keeper.retire()
 
@@ -341,15 +370,15 @@ class WorkerPool:
             self._release(worker)
             self._fill()
 
-    def on_done(self, keeper: Keeper, job: Job, *, begun: bool, alive: bool) -> None:
-        """Give a job's outcome to whoever waits for it, and take the worker back."""
+    def on_done(self, keeper: Keeper, errand: Errand[Any], *, begun: bool, alive: bool) -> None:
+        """Give an errand's outcome to whoever waits for it, and take the worker back."""
         worker = self._staff[keeper]
-        self._times.add(job.doc_id, worker.watch.advance(self._clock()))
-        worker.pages_done += job.pages
-        worker.job = None
-        if not job.over.done():
-            job.over.set_result(begun)
-        if alive and job.spoiled and worker.state is WorkerState.BUSY:
+        self._times.add(errand.jobs[-1].doc_id, worker.watch.advance(self._clock()))
+        worker.pages_done += errand.pages
+        worker.errand = None
+        if not errand.over.done():
+            errand.over.set_result(begun)
+        if alive and errand.spoiled and worker.state is WorkerState.BUSY:
             self._let_go(worker)
         elif alive:
             self._release(worker)
@@ -410,3 +439,12 @@ class WorkerPool:
         for worker in self._roster.idle:
             if worker.worn_out(self._settings):
                 self._let_go(worker)
+
+
+def _errands(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    """Yield spans that one worker may take together, in order; one that is to be tried alone goes by itself."""
+    for alone, together in groupby(spans, key=lambda span: span.alone):
+        if alone:
+            yield from ([span] for span in together)
+        else:
+            yield list(together)

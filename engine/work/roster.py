@@ -9,13 +9,14 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any
 
 from engine.errors import WorkerStartError
 from engine.models.document import Failure
 from engine.models.outcome import Reason
 from engine.models.run import WorkerView
 from engine.settings import Settings
-from engine.work.jobs import Job
+from engine.work.errand import Errand
 from engine.work.keeper import Keeper
 from engine.work.kept import KeptOpen
 from engine.work.watch import DocumentTimes, Watch, overdue
@@ -25,9 +26,9 @@ class WorkerState(Enum):
     """Where a worker stands."""
 
     STARTING = auto()  # Spawned, not yet ready.
-    IDLE = auto()  # Ready for a job.
-    BUSY = auto()  # It has a job, or is promised to a caller.
-    ENDING = auto()  # It gets no more jobs, and its end is awaited.
+    IDLE = auto()  # Ready for an errand.
+    BUSY = auto()  # It has an errand, or is promised to a caller.
+    ENDING = auto()  # It gets no more errands, and its end is awaited.
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -43,11 +44,11 @@ class Worker:
     state: WorkerState = WorkerState.STARTING
     confined: bool = False
     """Whether it reported that every layer of its sandbox is in force."""
-    job: Job | None = None
+    errand: Errand[Any] | None = None
     alone: bool = False
-    """Whether its present job is its only one."""
-    jobs: int = 0
-    """Jobs that it was given so far."""
+    """Whether its present errand is its only one."""
+    errands: int = 0
+    """How many it was given so far."""
     pages_done: int = 0
     kept_open: KeptOpen[int] = field(default_factory=KeptOpen)
     """Documents that it probably has open."""
@@ -55,31 +56,33 @@ class Worker:
     @property
     def fresh(self) -> bool:
         """Whether it has not worked yet."""
-        return self.jobs == 0
+        return self.errands == 0
 
-    def begin(self, job: Job, now_s: float, *, alone: bool) -> bool:
-        """Give it a job, and return whether it was there to take it."""
-        self.job, self.alone = job, alone
-        self.jobs += 1
+    def begin(self, errand: Errand[Any], now_s: float, *, alone: bool) -> bool:
+        """Give it an errand, and return whether it was there to take it."""
+        self.errand, self.alone = errand, alone
+        self.errands += 1
         mark = self.keeper.slot.read()
         self.watch = Watch(now_s, mark)
-        self.kept_open.use(job.doc_id, goes_on=job.goes_on)
-        return self.keeper.give(job, mark)
+        for job in errand.jobs:
+            self.kept_open.use(job.doc_id, goes_on=job.goes_on)
+        return self.keeper.give(errand, mark)
 
     def overrun(self, now_s: float, settings: Settings, times: DocumentTimes) -> Failure | None:
         """Count its time up to now, and return what to end it for where it has taken too much of anything."""
-        if self.job is None:
+        if self.errand is None:
             return None
         mark = self.keeper.slot.read()
-        times.add(self.job.doc_id, self.watch.advance(now_s, mark))
+        doc_id = self.errand.told_of(mark).doc_id
+        times.add(doc_id, self.watch.advance(now_s, mark))
         if self.keeper.rss_bytes > settings.worker.kill_rss_bytes:
             return Failure(reason=Reason.MEMORY_LIMIT)
-        if overdue(self.watch, mark, settings.clocks, times.spent_s(self.job.doc_id)):
+        if overdue(self.watch, mark, settings.clocks, times.spent_s(doc_id)):
             return Failure(reason=Reason.TIME_LIMIT)
         return None
 
     def worn_out(self, settings: Settings) -> bool:
-        """Whether it has to be replaced before its next job, or is not needed any more."""
+        """Whether it has to be replaced before its next errand, or is not needed any more."""
         limits = settings.worker
         return (
             self.number > settings.flow.workers
@@ -92,7 +95,7 @@ class Worker:
     def view(self) -> WorkerView:
         """Return what it is doing now."""
         mark = self.keeper.slot.read()
-        job = self.job
+        job = None if self.errand is None else self.errand.told_of(mark)
         return WorkerView(
             number=self.number,
             pid=self.keeper.pid,
@@ -133,12 +136,12 @@ class Roster:
         return tuple(self._idle)
 
     def put_idle(self, worker: Worker) -> None:
-        """Note that a worker can take a job."""
-        worker.state, worker.job, worker.alone = WorkerState.IDLE, None, False
+        """Note that a worker can take an errand."""
+        worker.state, worker.errand, worker.alone = WorkerState.IDLE, None, False
         self._idle.append(worker)
 
     def take_out(self, worker: Worker) -> None:
-        """Note that a worker gets no more jobs."""
+        """Note that a worker gets no more errands."""
         worker.state = WorkerState.ENDING
         if worker in self._idle:
             self._idle.remove(worker)

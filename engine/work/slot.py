@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 _SLOT_BYTES = 8
 _WORD = struct.Struct("=Q")
-_PAGE_BITS, _PHASE_BITS, _TURN_BITS = 32, 8, 24
+_PAGE_BITS, _PHASE_BITS, _REQUEST_BITS, _TURN_BITS = 32, 8, 8, 16
 
 
 class Phase(IntEnum):
@@ -35,19 +35,28 @@ class Mark(NamedTuple):
     phase: int = Phase.IDLE
     page: int = 0
     """Page number, from 1, in the phase `PAGE`."""
+    request: int = 0
+    """The last bits of the number of the request that it is about."""
+
+    def tells_of(self, number: int) -> bool:
+        """Whether it is about the request with this number, as far as its last bits can tell."""
+        return self.request == number % (1 << _REQUEST_BITS)
+
+
+MOST_TOLD_APART = 1 << _REQUEST_BITS
+"""How many requests in a row a mark tells apart."""
 
 
 def _pack(mark: Mark) -> int:
-    turn = mark.turn % (1 << _TURN_BITS)
-    return (turn << (_PHASE_BITS + _PAGE_BITS)) | (mark.phase << _PAGE_BITS) | mark.page
+    turn, request = mark.turn % (1 << _TURN_BITS), mark.request % (1 << _REQUEST_BITS)
+    return (((turn << _REQUEST_BITS | request) << _PHASE_BITS | mark.phase) << _PAGE_BITS) | mark.page
 
 
 def _unpack(word: int) -> Mark:
-    return Mark(
-        turn=word >> (_PHASE_BITS + _PAGE_BITS),
-        phase=(word >> _PAGE_BITS) % (1 << _PHASE_BITS),
-        page=word % (1 << _PAGE_BITS),
-    )
+    rest, page = divmod(word, 1 << _PAGE_BITS)
+    rest, phase = divmod(rest, 1 << _PHASE_BITS)
+    turn, request = divmod(rest, 1 << _REQUEST_BITS)
+    return Mark(turn, phase, page, request)
 
 
 class SlotFile:
@@ -109,7 +118,7 @@ class Slot:
         os.close(int(name))
         return cls(memory)
 
-    def step(self, phase: Phase, page: int = 0) -> None:
-        """Write what comes next."""
+    def step(self, phase: Phase, page: int = 0, *, request: int = 0) -> None:
+        """Write what comes next, and for which request."""
         self._turn += 1
-        self._word[0] = _pack(Mark(self._turn, phase, page))
+        self._word[0] = _pack(Mark(self._turn, phase, page, request))

@@ -33,7 +33,7 @@ class BulkExtractor(ScriptedExtractor):
         words = (f"word{number % 97} " for number in itertools.count())
         self._filler = "".join(itertools.islice(words, chars // 7 + 1))[:chars]
 
-    async def probe(self, document: DocumentRef) -> Probe:
+    async def probe_one(self, document: DocumentRef) -> Probe:
         """Override: count as many pages as the file has bytes, without reading it."""
         return Probe(
             sha256=hashlib.sha256(document.location).hexdigest(),
@@ -43,7 +43,7 @@ class BulkExtractor(ScriptedExtractor):
             repaired=False,
         )
 
-    async def extract(self, span: Span) -> SpanReport:
+    async def extract_one(self, span: Span) -> SpanReport:
         """Override: make up the pages of a span."""
         await self._work(span)
         return SpanReport(results=tuple(self._results(span)))

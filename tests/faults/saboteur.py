@@ -34,10 +34,10 @@ def sabotage(behaviour: str, detail: int) -> None:
             super().__init__(slot, replies)
             pipe.append(replies)
 
-        def _send(self, frame: bytes) -> None:
-            super()._send(frame)
+        def _send(self, frame: bytes, *, at_once: bool) -> None:
+            super()._send(frame, at_once=at_once)
             if behaviour == "twice":
-                super()._send(frame)
+                super()._send(frame, at_once=at_once)
 
     def misbehave(document: Any, number: int, *, max_text_bytes: int) -> Any:
         if document.page_count == BAD_PAGES and number == BAD_PAGE:

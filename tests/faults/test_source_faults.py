@@ -9,7 +9,7 @@ import shutil
 import socket
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -109,15 +109,17 @@ class Meddler(WorkerPool):
             self._left -= 1
             self._meddle(path)
 
-    async def probe(self, document: DocumentRef) -> Probe | Failure:
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
         """Meddle before a look into a document, where that is asked for."""
-        self._meet(document.location, probed=False)
-        return await super().probe(document)
+        for document in documents:
+            self._meet(document.location, probed=False)
+        return await super().probe(documents)
 
-    async def extract(self, span: Span) -> SpanReport:
+    async def extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
         """Meddle before the reading of pages, where that is asked for."""
-        self._meet(span.document.location, probed=True)
-        return await super().extract(span)
+        for span in spans:
+            self._meet(span.document.location, probed=True)
+        return await super().extract(spans)
 
 
 def letters(case: Path) -> list[tuple[str, int | None, str, int]]:

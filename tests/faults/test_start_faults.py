@@ -30,7 +30,7 @@ from tests.faults.injection import (
 )
 from tests.support import pdfs
 from tests.support.runs import golden_set, records_of
-from tests.work.kit import opened, pages_of, running_pool, settings, until, whole
+from tests.work.kit import opened, pages_of, read, running_pool, settings, until, whole
 
 pytestmark = needs_linux
 
@@ -204,10 +204,10 @@ async def test_what_keeps_workers_away_is_said_while_it_lasts(tmp_path: Path) ->
                 "Only 1 of 2 worker processes could be started (the system refused: Too many"
             )
             take_all_descriptors(hog)
-            assert pages_of(await pool.extract(whole(document))) == ([1, 2, 3], None, [])
+            assert pages_of(await read(pool, whole(document))) == ([1, 2, 3], None, [])
             os.kill(first.pid or 0, signal.SIGKILL)
             await until(lambda: pool.trouble.startswith("No worker process can be started at the moment"))
-        assert pages_of(await pool.extract(whole(document))) == ([1, 2, 3], None, [])
+        assert pages_of(await read(pool, whole(document))) == ([1, 2, 3], None, [])
         await until(lambda: pool.trouble == "")
 
 
@@ -217,7 +217,7 @@ async def test_a_suspected_page_makes_room_for_its_own_worker(tmp_path: Path) ->
     """With room for one worker only, the used one goes, so that a page that has to be alone does not wait for ever."""
     async with running_pool(settings(workers=2)) as pool:
         document = await opened(pool, pdfs.text_pdf(tmp_path / "a.pdf", 3))
-        await pool.extract(whole(document))
+        await read(pool, whole(document))
         await until(lambda: pool._roster.living == 2)
         with no_descriptor_left() as hog:
             for view in pool.views():
@@ -228,7 +228,7 @@ async def test_a_suspected_page_makes_room_for_its_own_worker(tmp_path: Path) ->
             for _ in range(_NEEDED_FOR_A_START - _HELD_BY_A_WORKER + 1):
                 os.close(hog.pop())
             used = pool.views()[0].pid
-            assert pages_of(await pool.extract(whole(document, alone=True))) == ([1, 2, 3], None, [])
+            assert pages_of(await read(pool, whole(document, alone=True))) == ([1, 2, 3], None, [])
             assert used not in {view.pid for view in pool.views()}
 
 

@@ -15,7 +15,7 @@ from engine.models.flow import GateChange
 from engine.models.outcome import HoldCause
 from engine.settings import FlowLimits
 from tests.support.clock import ManualClock
-from tests.support.flow import Rig, settle, until, weigh
+from tests.support.flow import Rig, one_by_one, settle, until, weigh
 
 
 async def test_under_one_slow_worker_depth_plateaus_and_the_gate_works_exactly_at_its_marks() -> None:
@@ -80,7 +80,7 @@ class Storm:
             bucket=self.bucket,
             gate=self.gate,
             workers=3,
-            process=self._process,
+            process=one_by_one(self._process),
             deliver=self._deliver,
             weight=weigh,
             clock=self.clock,
@@ -238,7 +238,7 @@ async def test_the_same_stage_runs_row_batches_from_an_async_iterator_into_a_slo
         bucket=TokenBucket(rate_per_s=None, burst=1, clock=clock),
         gate=WatermarkGate(hi=15, lo=5, clock=clock),
         workers=2,
-        process=add_up,
+        process=one_by_one(add_up),
         deliver=store,
         weight=len,
         clock=clock,

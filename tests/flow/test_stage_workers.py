@@ -13,7 +13,7 @@ from engine.flow.permits import Permits
 from engine.flow.queue import BoundedQueue, QueueClosed
 from engine.flow.stage import Stage
 from tests.support.clock import ManualClock
-from tests.support.flow import Rig, at_once, cancelled, settle, until, weigh
+from tests.support.flow import Rig, at_once, cancelled, one_by_one, settle, until, weigh
 
 
 def stage_with(
@@ -29,7 +29,7 @@ def stage_with(
         bucket=TokenBucket(rate_per_s=None, burst=1, clock=clock),
         gate=WatermarkGate(hi=80, lo=10, clock=clock),
         workers=workers,
-        process=process,
+        process=one_by_one(process),
         deliver=deliver,
         weight=weigh,
         clock=clock,
@@ -301,7 +301,7 @@ async def test_the_statistics_tell_processing_from_handing_over() -> None:
         bucket=TokenBucket(rate_per_s=None, burst=1, clock=clock),
         gate=WatermarkGate(hi=8, lo=2, clock=clock),
         workers=1,
-        process=process,
+        process=one_by_one(process),
         deliver=deliver,
         clock=clock,
     )

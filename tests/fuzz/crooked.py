@@ -36,11 +36,12 @@ def write(data: bytes, dice: random.Random) -> None:
 def answer(request: ProbeRequest | ExtractRequest, slot: Slot, dice: random.Random) -> None:
     """Answer a request, rightly or not."""
     if isinstance(request, ProbeRequest):
-        slot.step(Phase.OPENING)
+        slot.step(Phase.OPENING, request=request.number)
         frames = [right_probe(dice, request.number)]
     else:
         pages = range(request.first_page, request.last_page + 1)
-        slot.step(Phase.PAGE, dice.choice((*pages, 0, 2**32 - 1)))
+        told = dice.choice((request.number, request.number, dice.randrange(256)))
+        slot.step(Phase.PAGE, dice.choice((*pages, 0, 2**32 - 1)), request=told)
         frames = right_pages(dice, request.number, pages)
     if dice.random() < 0.3:
         write(b"".join(frames), dice)

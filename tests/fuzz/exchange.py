@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import psutil
@@ -36,6 +37,7 @@ MOST_GROWTH_BYTES = 96 * MIB
 """More than the longest frames of both workers take, and far less than what they send in the end."""
 _NUMBER = 7
 _ASKERS = 3
+_MOST_TOGETHER = 4
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,22 +55,18 @@ class Exchange:
 def read(seed: int, count: int) -> Exchange:
     """Read mangled answers without any process; one depends on the seed and its number alone."""
     exchange = Exchange()
-    loop = asyncio.new_event_loop()
-    try:
-        for number in range(count):
-            dice = random.Random(f"{seed}/{number}")  # noqa: S311  # repeatable on purpose
-            try:
-                exchange.ends[_read_one(dice, loop.create_future())] += 1
-            except FrameError:
-                exchange.ends["refused"] += 1
-            except Exception as error:  # noqa: BLE001  # whatever else comes out is what is looked for
-                exchange.broken.append(f"answer {number}: {type(error).__name__}: {error}"[:300])
-    finally:
-        loop.close()
+    for number in range(count):
+        dice = random.Random(f"{seed}/{number}")  # noqa: S311  # repeatable on purpose
+        try:
+            exchange.ends[_read_one(dice)] += 1
+        except FrameError:
+            exchange.ends["refused"] += 1
+        except Exception as error:  # noqa: BLE001  # whatever else comes out is what is looked for
+            exchange.broken.append(f"answer {number}: {type(error).__name__}: {error}"[:300])
     return exchange
 
 
-def _read_one(dice: random.Random, over: "asyncio.Future[bool]") -> str:
+def _read_one(dice: random.Random) -> str:
     """Read one answer as it comes, in pieces, and return what came of it."""
     span = Span(document=_document(9), first_page=dice.randint(1, 5), page_count=dice.randint(1, 4))
     ref = DocumentRef(doc_id=1, location=b"/x", size_bytes=1, mtime_ns=1)
@@ -77,9 +75,9 @@ def _read_one(dice: random.Random, over: "asyncio.Future[bool]") -> str:
     if what == "ready":
         frames = [answers.right_ready()]
     elif what == "probe":
-        job, frames = ProbeJob.of(ref, _NUMBER, SETTINGS, over), [answers.right_probe(dice, _NUMBER)]
+        job, frames = ProbeJob.of(ref, _NUMBER, SETTINGS), [answers.right_probe(dice, _NUMBER)]
     else:
-        job, frames = SpanJob.of(span, _NUMBER, SETTINGS, over), answers.right_pages(dice, _NUMBER, span.pages)
+        job, frames = SpanJob.of(span, _NUMBER, SETTINGS), answers.right_pages(dice, _NUMBER, span.pages)
     data = answers.mangled(dice, frames)
     buffer = FrameBuffer()
     while data:
@@ -156,22 +154,24 @@ async def storm(seed: int, count: int) -> Exchange:
 async def _ask(exchange: Exchange, pool: WorkerPool, numbers: Iterator[int], seed: int) -> None:
     for number in numbers:
         dice = random.Random(f"{seed}/ask/{number}")  # noqa: S311  # repeatable on purpose
+        together = [number, *islice(numbers, dice.randrange(_MOST_TOGETHER))]
         if dice.random() < 0.3:
-            ref = DocumentRef(doc_id=number, location=b"/x", size_bytes=1, mtime_ns=1)
-            found = await pool.probe(ref)
-            exchange.ends[found.reason if isinstance(found, Failure) else "probed"] += 1
-            if isinstance(found, Probe) and not 1 <= found.page_count < 2**31:
-                exchange.broken.append(f"request {number}: a document of {found.page_count} pages")
+            refs = [DocumentRef(doc_id=doc_id, location=b"/x", size_bytes=1, mtime_ns=1) for doc_id in together]
+            for found in await pool.probe(refs):
+                exchange.ends[found.reason if isinstance(found, Failure) else "probed"] += 1
+                if isinstance(found, Probe) and not 1 <= found.page_count < 2**31:
+                    exchange.broken.append(f"request {number}: a document of {found.page_count} pages")
             continue
-        span = Span(
-            document=_document(9, number), first_page=dice.randint(1, 5), page_count=dice.randint(1, 4), alone=False
-        )
-        report = await pool.extract(span)
-        try:
-            check_report(span, report)
-        except (AssertionError, UnicodeEncodeError) as error:
-            exchange.broken.append(f"request {number}: {error}")
-        exchange.ends["all pages" if report.lost is None else report.lost.failure.reason] += 1
+        spans = [
+            Span(document=_document(9, doc_id), first_page=dice.randint(1, 5), page_count=dice.randint(1, 4))
+            for doc_id in together
+        ]
+        for span, report in zip(spans, await pool.extract(spans), strict=True):
+            try:
+                check_report(span, report)
+            except (AssertionError, UnicodeEncodeError) as error:
+                exchange.broken.append(f"request {number}: {error}")
+            exchange.ends["all pages" if report.lost is None else report.lost.failure.reason] += 1
         if number % 20 == 0:
             exchange.growth_bytes = max(exchange.growth_bytes, psutil.Process().memory_info().rss)
 

@@ -1,7 +1,7 @@
 """What the tests of the flow share: letting tasks run, cancelling them, and a stage under full control."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from engine.flow.bucket import TokenBucket
@@ -13,6 +13,7 @@ from engine.models.flow import StageStatistics
 from tests.support.clock import ManualClock
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 ROUNDS = 30
 """Rounds of the loop after which tasks that can go on have done so; the longest chain of wakes is far shorter."""
@@ -49,6 +50,15 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     coroutine.close()
     raise AssertionError("it waited")
+
+
+def one_by_one(process: Callable[[T], Awaitable[R]]) -> Callable[[Sequence[T]], Awaitable[list[R]]]:
+    """Return what processes items together by processing each of them in turn."""
+
+    async def process_all(items: Sequence[T]) -> list[R]:
+        return [await process(item) for item in items]
+
+    return process_all
 
 
 class Rig:
@@ -91,7 +101,7 @@ class Rig:
             bucket=self.bucket,
             gate=self.gate,
             workers=workers,
-            process=self._process,
+            process=one_by_one(self._process),
             deliver=self._deliver,
             weight=weigh,
             clock=self.clock,

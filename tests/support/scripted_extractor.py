@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from engine.models.document import (
     DocumentRef,
@@ -68,7 +68,15 @@ class ScriptedExtractor:
         self.started = True
         return Posture(limits=("none",), sandbox="none", parser="scripted 1")
 
-    async def probe(self, document: DocumentRef) -> Probe | Failure:
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
+        """Look into documents, one by one."""
+        return [await self.probe_one(document) for document in documents]
+
+    async def extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
+        """Extract spans, one by one."""
+        return [await self.extract_one(span) for span in spans]
+
+    async def probe_one(self, document: DocumentRef) -> Probe | Failure:
         """Count as many pages as the file has bytes."""
         await asyncio.sleep(0)
         self.probes[document.doc_id] += 1
@@ -88,7 +96,7 @@ class ScriptedExtractor:
             repaired=False,
         )
 
-    async def extract(self, span: Span) -> SpanReport:
+    async def extract_one(self, span: Span) -> SpanReport:
         """Do as the script says, page by page."""
         self.running += 1
         self.most_running = max(self.most_running, self.running)

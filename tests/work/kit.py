@@ -51,9 +51,21 @@ def ref(path: Path | bytes, doc_id: int = 1) -> DocumentRef:
     return DocumentRef(doc_id=doc_id, location=os.fsencode(path), size_bytes=0, mtime_ns=0)
 
 
+async def look_into(pool: WorkerPool, document: DocumentRef) -> Probe | Failure:
+    """Probe one document."""
+    (found,) = await pool.probe([document])
+    return found
+
+
+async def read(pool: WorkerPool, span: Span) -> SpanReport:
+    """Extract one span."""
+    (report,) = await pool.extract([span])
+    return report
+
+
 async def opened(pool: WorkerPool, path: Path | bytes, doc_id: int = 1) -> OpenDocument:
     """Probe a document that is known to open."""
-    probe = await pool.probe(ref(path, doc_id))
+    probe = await look_into(pool, ref(path, doc_id))
     assert isinstance(probe, Probe), probe
     return OpenDocument(
         doc_id=doc_id,
@@ -79,7 +91,7 @@ def whole(document: OpenDocument, **fields: Any) -> Span:
 
 async def extracted(pool: WorkerPool, path: Path | bytes) -> tuple[PageResult, ...]:
     """Probe a document and extract all its pages at once."""
-    report = await pool.extract(whole(await opened(pool, path)))
+    report = await read(pool, whole(await opened(pool, path)))
     assert report.lost is None
     assert report.untried == ()
     return report.results
@@ -87,7 +99,7 @@ async def extracted(pool: WorkerPool, path: Path | bytes) -> tuple[PageResult, .
 
 async def refused(pool: WorkerPool, path: Path | bytes) -> Failure:
     """Probe a document that does not open."""
-    failure = await pool.probe(ref(path))
+    failure = await look_into(pool, ref(path))
     assert isinstance(failure, Failure), failure
     return failure
 

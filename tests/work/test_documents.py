@@ -16,7 +16,7 @@ from engine.models.outcome import Method, Outcome, Reason
 from engine.work.messages import FLUSH_BYTES
 from tests.support import pdfs
 from tests.support.pdfs import PdfFile, page_words
-from tests.work.kit import extracted, opened, ref, refused, running_pool, settings, until, whole
+from tests.work.kit import extracted, look_into, opened, read, ref, refused, running_pool, settings, until, whole
 
 pytestmark = pytest.mark.one_loop("asyncio")  # what is in a document has nothing to do with the event loop
 
@@ -67,7 +67,7 @@ async def test_a_probe_tells_what_the_file_is(tmp_path: Path) -> None:
         assert document.sha256 == hashlib.sha256(good.read_bytes()).hexdigest()
         assert (document.page_count, document.size_bytes) == (7, good.stat().st_size)
         assert document.mtime_ns == good.stat().st_mtime_ns
-        probes = [await pool.probe(ref(path)) for path in (good, cut)]
+        probes = [await look_into(pool, ref(path)) for path in (good, cut)]
     assert [not isinstance(probe, Failure) and probe.repaired for probe in probes] == [False, True]
 
 
@@ -212,25 +212,25 @@ async def test_a_file_that_changed_after_its_probe_is_refused(tmp_path: Path) ->
     path = pdfs.text_pdf(tmp_path / "a.pdf", 3)
     async with running_pool() as pool:
         document = await opened(pool, path)
-        await pool.extract(whole(document))
+        await read(pool, whole(document))
         other = pdfs.text_pdf(tmp_path / "b.pdf", 3, seed=5).read_bytes()
         path.write_bytes(other)
-        report = await pool.extract(whole(document))
+        report = await read(pool, whole(document))
         assert reasons(report.results) == [Reason.SOURCE_CHANGED] * 3
 
         document = await opened(pool, path)
         os.utime(path, ns=(1, 1))
-        assert reasons((await pool.extract(whole(document))).results) == [Reason.SOURCE_CHANGED] * 3
+        assert reasons((await read(pool, whole(document))).results) == [Reason.SOURCE_CHANGED] * 3
 
         document = await opened(pool, path)
         (tmp_path / "c.pdf").write_bytes(other.replace(b"seed5", b"seed7"))
         (tmp_path / "c.pdf").rename(path)
         os.utime(path, ns=(1, 1))
-        results = (await pool.extract(whole(document))).results
+        results = (await read(pool, whole(document))).results
         assert results[0].text.startswith("seed7")  # another file of the same size and time: it is the one that is read
 
         path.unlink()
-        assert reasons((await pool.extract(whole(document))).results) == [Reason.SOURCE_VANISHED] * 3
+        assert reasons((await read(pool, whole(document))).results) == [Reason.SOURCE_VANISHED] * 3
 
 
 @pytest.mark.fault(28)
@@ -244,7 +244,7 @@ async def test_a_file_that_changes_while_it_is_read_spoils_the_span(tmp_path: Pa
     async with running_pool() as pool:
         document = await opened(pool, path)
         async with asyncio.TaskGroup() as group:
-            extracting = group.create_task(pool.extract(whole(document)), name="extracting")
+            extracting = group.create_task(read(pool, whole(document)), name="extracting")
             await until(lambda: pool.views()[0].page == 2)
             os.utime(path, ns=(1, 1))
         assert reasons(extracting.result().results) == [Reason.SOURCE_CHANGED] * 4
@@ -260,7 +260,7 @@ async def test_the_order_of_documents_does_not_change_a_hash(tmp_path: Path) -> 
         turns: dict[Path, list[PageResult]] = {path: [] for path in paths}
         for first in (1, 3, 5):
             for document, path in zip(documents, paths, strict=True):
-                turns[path] += (await pool.extract(Span(document=document, first_page=first, page_count=2))).results
+                turns[path] += (await read(pool, Span(document=document, first_page=first, page_count=2))).results
     for path in paths:
         hashes = [result.text_sha256 for result in forward[path]]
         assert hashes == [result.text_sha256 for result in backward[path]]

@@ -22,8 +22,10 @@ from tests.work.kit import (
     extracted,
     impostor,
     invented,
+    look_into,
     opened,
     pages_of,
+    read,
     ref,
     refused,
     running_pool,
@@ -44,7 +46,7 @@ def failure_of(report: SpanReport) -> Failure:
 async def with_the_page_under_way(pool: WorkerPool, span: Span, page: int, number: int) -> SpanReport:
     """Extract a span, and send its worker a signal once it is on a page."""
     async with asyncio.TaskGroup() as group:
-        extracting = group.create_task(pool.extract(span), name="extracting")
+        extracting = group.create_task(read(pool, span), name="extracting")
         await until(lambda: pool.views()[0].page == page)
         pid = pool.views()[0].pid
         assert pid is not None
@@ -59,10 +61,10 @@ async def test_a_page_that_never_ends_is_stopped_by_its_clock(tmp_path: Path) ->
     path = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 5, bad_page=3)
     async with running_pool(settings(clocks=QUICK)) as pool:
         document = await opened(pool, path)
-        report = await pool.extract(whole(document))
+        report = await read(pool, whole(document))
         assert failure_of(report) == Failure(reason=Reason.TIME_LIMIT)
         assert pages_of(report)[1] == 3
-        again = await pool.extract(Span(document=document, first_page=4, page_count=2))
+        again = await read(pool, Span(document=document, first_page=4, page_count=2))
     results, _, untried = pages_of(report)
     assert sorted([*results, *untried]) == [1, 2, 4, 5]
     assert [result.text.split() for result in again.results] == [page_words(4), page_words(5)]
@@ -72,7 +74,7 @@ async def test_a_page_that_never_ends_is_stopped_by_its_clock(tmp_path: Path) ->
 async def test_pages_that_were_answered_early_are_not_lost_with_a_later_one() -> None:
     """What a worker answered before it crashed are results, not untried."""
     async with running_pool(command=impostor("die_at", 29, 30, int(signal.SIGSEGV))) as pool:
-        report = await pool.extract(whole(invented(40)))
+        report = await read(pool, whole(invented(40)))
     assert pages_of(report) == ([*range(1, 30)], 30, [*range(31, 41)])
 
 
@@ -105,10 +107,10 @@ async def test_a_page_that_wants_too_much_memory_costs_nobody_else(tmp_path: Pat
     async with running_pool(limits) as pool:
         document = await opened(pool, path)
         pid = pool.views()[0].pid
-        report = await pool.extract(whole(document))
+        report = await read(pool, whole(document))
         assert pages_of(report) == ([1], 2, [3, 4])
         assert failure_of(report).reason is Reason.MEMORY_LIMIT
-        rest = await pool.extract(Span(document=document, first_page=3, page_count=2))
+        rest = await read(pool, Span(document=document, first_page=3, page_count=2))
         assert [result.method for result in rest.results] == [Method.TEXT, Method.TEXT]
         assert pool.views()[0].pid != pid
 
@@ -120,7 +122,7 @@ async def test_a_worker_that_outgrows_its_limit_is_killed(tmp_path: Path) -> Non
     path = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 3, bad_page=2)
     limits = settings(clocks={"page_s": 600.0}, kill_rss_bytes=100 * MIB, address_space_bytes=16 * 1024 * MIB)
     async with running_pool(limits) as pool:
-        report = await pool.extract(whole(await opened(pool, path)))
+        report = await read(pool, whole(await opened(pool, path)))
     assert report.lost == LostPage(page=2, failure=Failure(reason=Reason.MEMORY_LIMIT))
     assert report.untried[-1] == 3
 
@@ -132,8 +134,8 @@ async def test_the_largest_work_is_ended_when_memory_runs_out_and_small_work_nev
     endless = pdfs.never_ending_pdf(tmp_path / "endless.pdf")
     async with running_pool(settings(workers=2, clocks={"page_s": 600.0}), tick_s=0.02) as pool:
         assert not pool.shed()
-        small = asyncio.ensure_future(pool.extract(whole(await opened(pool, endless, doc_id=2))))
-        large = asyncio.ensure_future(pool.extract(whole(await opened(pool, path))))
+        small = asyncio.ensure_future(read(pool, whole(await opened(pool, endless, doc_id=2))))
+        large = asyncio.ensure_future(read(pool, whole(await opened(pool, path))))
         await until(pool.shed)
         report = await large
         assert report.lost == LostPage(page=2, failure=Failure(reason=Reason.MEMORY_LIMIT))
@@ -149,8 +151,8 @@ async def test_the_largest_work_is_ended_when_memory_runs_out_and_small_work_nev
 async def test_bytes_that_are_no_answer_end_the_worker(behaviour: str) -> None:
     """Random bytes and an impossible length: the page in the slot is blamed, a probe says that its worker crashed."""
     async with running_pool(command=impostor(behaviour)) as pool:
-        report = await pool.extract(whole(invented(4)))
-        probe = await pool.probe(ref(b"/nowhere"))
+        report = await read(pool, whole(invented(4)))
+        probe = await look_into(pool, ref(b"/nowhere"))
     assert pages_of(report) == ([], 3, [1, 2, 4])
     assert failure_of(report) == Failure(reason=Reason.WORKER_CRASHED)
     assert probe == Failure(reason=Reason.WORKER_CRASHED)
@@ -161,7 +163,7 @@ async def test_bytes_that_are_no_answer_end_the_worker(behaviour: str) -> None:
 async def test_a_worker_that_exits_in_the_middle_is_a_crash() -> None:
     """Exit status 0 in the middle of a span is no success: the answered pages stay, the page under way is lost."""
     async with running_pool(command=impostor("die_at", 2, 4, 0)) as pool:
-        report = await pool.extract(whole(invented(6)))
+        report = await read(pool, whole(invented(6)))
     assert pages_of(report) == ([1, 2], 4, [3, 5, 6])
     assert failure_of(report) == Failure(reason=Reason.WORKER_CRASHED, code=0)
 
@@ -170,7 +172,7 @@ async def test_a_worker_that_exits_in_the_middle_is_a_crash() -> None:
 async def test_a_slot_that_names_another_page_blames_the_first_missing_one() -> None:
     """A worker cannot blame a page that it was not given."""
     async with running_pool(command=impostor("lies")) as pool:
-        report = await pool.extract(Span(document=invented(), first_page=3, page_count=3))
+        report = await read(pool, Span(document=invented(), first_page=3, page_count=3))
     assert pages_of(report) == ([], 3, [4, 5])
 
 
@@ -180,9 +182,9 @@ async def test_forty_megabytes_of_complaints_block_nobody() -> None:
     """Standard error is drained before, while and after a worker answers, and only its end is kept."""
     async with running_pool(command=impostor("flood")) as pool:
         for _ in range(2):
-            report = await pool.extract(whole(invented(3)))
+            report = await read(pool, whole(invented(3)))
             assert pages_of(report) == ([1, 2, 3], None, [])
-        assert isinstance(await pool.probe(ref(b"/nowhere")), Probe)
+        assert isinstance(await look_into(pool, ref(b"/nowhere")), Probe)
 
 
 @pytest.mark.one_loop("asyncio")
@@ -190,9 +192,9 @@ async def test_forty_megabytes_of_complaints_block_nobody() -> None:
 async def test_a_worker_that_says_too_much_is_replaced_and_its_answer_stands() -> None:
     """A second answer to the same request never becomes the answer to the next one; at worst that one is lost."""
     async with running_pool(command=impostor("chatty")) as pool:
-        assert pages_of(await pool.extract(whole(invented(2)))) == ([1, 2], None, [])
+        assert pages_of(await read(pool, whole(invented(2)))) == ([1, 2], None, [])
         for first_page in (1, 4, 7):
-            report = await pool.extract(Span(document=invented(), first_page=first_page, page_count=2))
+            report = await read(pool, Span(document=invented(), first_page=first_page, page_count=2))
             if report.lost is None:
                 assert pages_of(report) == ([first_page, first_page + 1], None, [])
             else:
@@ -205,9 +207,9 @@ async def test_a_worker_that_always_shows_something_new_runs_into_the_documents_
     """New marks in the slot keep the page's clock away, and the document's clock ends it all the same."""
     clocks = {"page_s": 60.0, "document_s": 1.0}
     async with running_pool(settings(clocks=clocks), command=impostor("steps")) as pool:
-        report = await pool.extract(whole(invented(3)))
+        report = await read(pool, whole(invented(3)))
         assert failure_of(report) == Failure(reason=Reason.TIME_LIMIT)
-        rest = await pool.extract(Span(document=invented(3), first_page=2, page_count=2))
+        rest = await read(pool, Span(document=invented(3), first_page=2, page_count=2))
         assert [result.failure for result in rest.results] == [Failure(reason=Reason.TIME_LIMIT)] * 2
         assert pool.views()[0].doc_id is None  # no worker was bothered with it
 
@@ -216,8 +218,8 @@ async def test_a_worker_that_always_shows_something_new_runs_into_the_documents_
 async def test_opening_has_its_own_clock() -> None:
     """A probe that hangs is a time limit; so is a span whose worker never comes to its first page."""
     async with running_pool(settings(clocks={"open_s": 0.5}), command=impostor("hang")) as pool:
-        assert await pool.probe(ref(b"/nowhere")) == Failure(reason=Reason.TIME_LIMIT)
-        report = await pool.extract(whole(invented(3)))
+        assert await look_into(pool, ref(b"/nowhere")) == Failure(reason=Reason.TIME_LIMIT)
+        report = await read(pool, whole(invented(3)))
     assert pages_of(report) == ([], 1, [2, 3])
     assert failure_of(report) == Failure(reason=Reason.TIME_LIMIT)
 
@@ -231,7 +233,7 @@ async def test_an_idle_worker_that_died_is_nobodys_fault(tmp_path: Path) -> None
             for view in pool.views():
                 if view.pid is not None:
                     os.kill(view.pid, signal.SIGKILL)
-            report = await pool.extract(whole(document))
+            report = await read(pool, whole(document))
             assert pages_of(report) == ([1, 2, 3, 4], None, [])
 
 
@@ -240,7 +242,7 @@ async def test_heirs_of_a_dead_worker_hold_up_nobody(tmp_path: Path) -> None:
     """A process that a worker left behind, in a session of its own and with our pipes, cannot make us wait."""
     heir = tmp_path / "heir"
     async with running_pool(command=impostor("leaves_heirs", heir)) as pool:
-        report = await pool.extract(whole(invented(2)))
+        report = await read(pool, whole(invented(2)))
     assert failure_of(report) == Failure(reason=Reason.WORKER_CRASHED, code=1)
     pid = int(heir.read_text(encoding="ascii"))
     assert alive(pid)
@@ -256,7 +258,7 @@ async def test_a_cancelled_call_ends_its_worker_and_nobody_gets_its_answer(tmp_p
         document = await opened(pool, endless)
         pid = pool.views()[0].pid
         assert pid is not None
-        task = asyncio.create_task(pool.extract(whole(document)), name="extracting")
+        task = asyncio.create_task(read(pool, whole(document)), name="extracting")
         await until(lambda: pool.views()[0].page == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -278,7 +280,7 @@ async def test_calls_that_are_cancelled_at_any_moment_leave_the_pool_whole(tmp_p
     async with running_pool(settings(workers=2)) as pool:
         document = await opened(pool, path)
         for turns in range(12):
-            tasks = [asyncio.create_task(pool.extract(whole(document)), name="extracting") for _ in range(4)]
+            tasks = [asyncio.create_task(read(pool, whole(document)), name="extracting") for _ in range(4)]
             for _ in range(turns % 6):
                 await asyncio.sleep(0)
             if turns >= 6:
@@ -291,7 +293,7 @@ async def test_calls_that_are_cancelled_at_any_moment_leave_the_pool_whole(tmp_p
                     assert pages_of(outcome) == ([1, 2, 3, 4, 5, 6], None, [])
                 else:
                     assert isinstance(outcome, asyncio.CancelledError)
-        reports = await asyncio.gather(*(pool.extract(whole(document)) for _ in range(4)))
+        reports = await asyncio.gather(*(read(pool, whole(document)) for _ in range(4)))
         assert [pages_of(report) for report in reports] == [([1, 2, 3, 4, 5, 6], None, [])] * 4
 
 
@@ -302,11 +304,11 @@ async def test_a_suspected_page_gets_a_fresh_worker_which_is_then_retired(tmp_pa
         document = await opened(pool, path)
         used = pool.views()[0].pid
         async with asyncio.TaskGroup() as group:
-            alone = group.create_task(pool.extract(whole(document, alone=True, attempt=2)), name="alone")
+            alone = group.create_task(read(pool, whole(document, alone=True, attempt=2)), name="alone")
             await until(lambda: alone.done() or pool.views()[0].pid not in {used, None})
             suspected = pool.views()[0].pid
         assert [result.attempt for result in alone.result().results] == [2, 2]
-        await pool.extract(whole(document))
+        await read(pool, whole(document))
         assert len({used, suspected, pool.views()[0].pid}) == 3
 
 
@@ -330,7 +332,7 @@ async def test_every_page_is_accounted_for_in_a_storm_of_kills(tmp_path: Path) -
         async def work(spans: list[Span]) -> None:
             while spans:
                 span = spans.pop()
-                report = await pool.extract(span)
+                report = await read(pool, span)
                 results, lost, untried = pages_of(report)
                 assert sorted([*results, *([] if lost is None else [lost]), *untried]) == list(span.pages)
                 texts.update({result.page: result.text for result in report.results})
@@ -354,5 +356,5 @@ async def test_a_document_is_not_corrupt_for_want_of_a_descriptor(tmp_path: Path
     first, second = (pdfs.text_pdf(tmp_path / f"{name}.pdf", 1, seed=seed) for seed, name in enumerate("ab"))
     command = ("prlimit", f"--nofile={descriptors}:{descriptors}", *default_command())
     async with running_pool(command=command) as pool:
-        await pool.probe(ref(first))
+        await look_into(pool, ref(first))
         assert (await refused(pool, second)).reason is Reason.READ_FAILED

@@ -24,9 +24,11 @@ from tests.work.kit import (
     impostor,
     invented,
     limits_of,
+    look_into,
     open_descriptors,
     opened,
     pages_of,
+    read,
     ref,
     running_pool,
     settings,
@@ -89,7 +91,7 @@ async def test_a_program_that_does_not_start_is_one_clear_error() -> None:
             await pool.start()
         assert pool.views() == ()
         with pytest.raises(WorkerStartError):
-            await pool.probe(ref(b"/nowhere"))
+            await look_into(pool, ref(b"/nowhere"))
 
 
 @pytest.mark.one_loop("asyncio")
@@ -97,7 +99,7 @@ async def test_a_few_failing_starts_are_tried_again_quietly(tmp_path: Path) -> N
     """Starts that fail a few times delay the first worker, and nobody hears of it."""
     counter = tmp_path / "counter"
     async with running_pool(command=impostor("fails_first", 3, counter)) as pool:
-        report = await pool.extract(whole(invented(2)))
+        report = await read(pool, whole(invented(2)))
     assert pages_of(report) == ([1, 2], None, [])
     assert counter.stat().st_size == 4
 
@@ -107,15 +109,15 @@ async def test_a_storm_of_failing_starts_stops_those_who_wait_and_those_who_come
     """When workers can no longer be replaced, waiting and later calls get the sentence instead of waiting for ever."""
     pool = WorkerPool(settings(max_start_failures=2), command=impostor("starts_once", 2, tmp_path / "counter"))
     await pool.start()
-    first = asyncio.create_task(pool.extract(whole(invented(3))), name="first")
+    first = asyncio.create_task(read(pool, whole(invented(3))), name="first")
     await until(lambda: pool.views()[0].page == 2)
-    second = asyncio.create_task(pool.extract(whole(invented(3))), name="second")
+    second = asyncio.create_task(read(pool, whole(invented(3))), name="second")
     os.kill(pids(pool)[0], signal.SIGKILL)
     assert pages_of(await first) == ([], 2, [1, 3])
     with pytest.raises(WorkerStartError, match="3 attempts in a row failed"):
         await second
     with pytest.raises(WorkerStartError, match="3 attempts in a row failed"):
-        await pool.probe(ref(b"/nowhere"))
+        await look_into(pool, ref(b"/nowhere"))
     await pool.close()
 
 
@@ -126,7 +128,7 @@ async def test_the_number_of_workers_follows_the_settings(tmp_path: Path) -> Non
         pool.apply(settings(workers=3))
         await until(lambda: len(pids(pool)) == 3)
         document = await opened(pool, endless)
-        task = asyncio.create_task(pool.extract(whole(document)), name="extracting")
+        task = asyncio.create_task(read(pool, whole(document)), name="extracting")
         await until(lambda: any(view.page == 1 for view in pool.views()))
         pool.apply(settings(workers=1))
         await until(lambda: len([view for view in pool.views() if view.doc_id is None]) <= 1)
@@ -160,7 +162,7 @@ async def test_a_worker_is_recycled_after_its_pages_between_two_spans(tmp_path: 
     async with running_pool(settings(recycle_pages=10)) as pool:
         document = await opened(pool, path)
         for _ in range(6):
-            report = await pool.extract(whole(document))
+            report = await read(pool, whole(document))
             assert pages_of(report) == ([1, 2, 3, 4, 5], None, [])
             seen |= {view.pid for view in pool.views() if view.pid and view.pages_done}
     assert len(seen) >= 2
@@ -209,8 +211,8 @@ async def test_closing_leaves_no_process_thread_or_descriptor(tmp_path: Path) ->
     await pool.start()
     await until(lambda: len(pids(pool)) == 3)
     document = await opened(pool, endless)
-    busy = asyncio.create_task(pool.extract(whole(document)), name="busy")
-    waiting = [asyncio.create_task(pool.extract(whole(document)), name="waiting") for _ in range(4)]
+    busy = asyncio.create_task(read(pool, whole(document)), name="busy")
+    waiting = [asyncio.create_task(read(pool, whole(document)), name="waiting") for _ in range(4)]
     await until(lambda: sum(view.page == 1 for view in pool.views()) == 3)
     numbers = pids(pool)
     await pool.close()
@@ -254,7 +256,7 @@ async def test_a_suspended_machine_ends_no_worker() -> None:
     chosen = settings(workers=2, clocks={"page_s": 30.0, "document_s": 60.0})
     async with running_pool(chosen, command=impostor("hang_at", 1), clock=clock, tick_s=1000.0) as pool:
         await until(lambda: len(pids(pool)) == 2)
-        tasks = [asyncio.create_task(pool.extract(whole(invented(2, n))), name="extracting") for n in (1, 2)]
+        tasks = [asyncio.create_task(read(pool, whole(invented(2, n))), name="extracting") for n in (1, 2)]
         await until(lambda: all(view.page == 1 for view in pool.views()))
         pool._tick()
         for _ in range(10):
@@ -281,7 +283,7 @@ def test_a_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
         "async def main():\n"
         "    async with running_pool(settings(workers=2)) as pool:\n"
         "        await until(lambda: len([1 for view in pool.views() if view.rss_bytes]) == 2)\n"
-        "        task = asyncio.create_task(pool.extract(whole(await opened(pool, Path(sys.argv[1])))))\n"
+        "        task = asyncio.create_task(read(pool, whole(await opened(pool, Path(sys.argv[1])))))\n"
         "        await until(lambda: any(view.page for view in pool.views()))\n"
         "        print(*(view.pid for view in pool.views()), flush=True)\n"
         "        await task\n"

@@ -43,7 +43,7 @@ def waiting(roster: Roster, doc_id: int = 0, *, fresh: bool = False) -> Caller:
 def used(roster: Roster) -> None:
     """Have every worker worked before."""
     for worker in roster.workers.values():
-        worker.jobs = 1
+        worker.errands = 1
 
 
 async def test_callers_are_served_in_the_order_in_which_they_came() -> None:

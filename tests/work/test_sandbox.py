@@ -23,7 +23,7 @@ from engine.work.child import kernel, landlock, sandbox, seccomp
 from engine.work.child.kernel import LayerMissingError
 from engine.work.pool import WorkerPool
 from tests.support import pdfs
-from tests.work.kit import opened, ref, running_pool, settings, until, whole
+from tests.work.kit import look_into, opened, read, ref, running_pool, settings, until, whole
 
 PRISONER = Path(__file__).parent / "prisoner.py"
 LOOSE = Path(__file__).parent / "loose_worker.py"
@@ -226,10 +226,10 @@ async def results(pool: WorkerPool, paths: Iterable[Path | bytes]) -> list[Any]:
     """Return everything that a pool finds out about documents, but how long it took."""
     found: list[Any] = []
     for path in paths:
-        probe = await pool.probe(ref(path))
+        probe = await look_into(pool, ref(path))
         found.append(probe)
         if not isinstance(probe, Failure):
-            report = await pool.extract(whole(await opened(pool, path)))
+            report = await read(pool, whole(await opened(pool, path)))
             found.append(replace(report, results=tuple(timeless(result) for result in report.results)))
     return found
 
@@ -297,5 +297,5 @@ async def test_a_missing_layer_is_no_obstacle_unless_it_is_required(tmp_path: Pa
     pool.apply(settings(require_sandbox=True))
     await until(lambda: pool.views() == ())
     with pytest.raises(WorkerStartError, match="no landlock"):
-        await pool.probe(ref(path))
+        await look_into(pool, ref(path))
     await pool.close()

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from engine.work.child import limits, sandbox
 from engine.work.frames import Frame, FrameBuffer, FrameCaps
 from engine.work.messages import OUT_OF_MEMORY_STATUS, Launch, ready_frame
-from engine.work.slot import Phase, Slot
+from engine.work.slot import Slot
 
 _REQUEST_CAPS = FrameCaps(payload_bytes=64 * 1024)
 _READ_BYTES = 64 * 1024
@@ -44,9 +44,8 @@ def run(argument: str) -> int:
     answers = Answers(slot, replies)
     status = 0
     try:
-        for frame in _frames(requests):
-            answers.give(frame)
-            slot.step(Phase.IDLE)
+        for frame, more in _frames(requests):
+            answers.give(frame, more=more)
     except MemoryError:
         status = OUT_OF_MEMORY_STATUS
     # Without tearing down: MuPDF would take its time, and might crash where nothing is lost any more.
@@ -64,10 +63,10 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(requests, "rb", buffering=0), os.fdopen(replies, "wb")
 
 
-def _frames(requests: BinaryIO) -> Iterator[Frame]:
-    """Yield requests until the parent closes the pipe."""
+def _frames(requests: BinaryIO) -> Iterator[tuple[Frame, bool]]:
+    """Yield requests, and whether more were sent along with each, until the parent closes the pipe."""
     buffer = FrameBuffer()
     while data := requests.read(_READ_BYTES):
         buffer.feed(data)
         while (frame := buffer.take(_REQUEST_CAPS)) is not None:
-            yield frame
+            yield frame, not buffer.empty
