@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from engine.models.outcome import Reason
-from engine.work.child import parser
+from engine.work.child import pagetree, parser
 from engine.work.child.reading import PageText, page_text
 from engine.work.child.source import DocumentError, SourceFile, Version
 from engine.work.kept import KeptOpen
@@ -22,13 +22,15 @@ class Document:
 
     Args:
         file: Its file, which belongs to the document from now on.
+        many_pages: From how many pages on to care for memory while it is opened.
 
     Raises:
         DocumentError: When it is no PDF that can be read.
     """
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, *, many_pages: int = pagetree.MANY_PAGES) -> None:
         self.file = file
+        self._many_pages = many_pages
         self._pdf: Any = None
         try:
             self._open()
@@ -41,7 +43,7 @@ class Document:
             raise DocumentError(*parser.document_fault(error)) from error
 
     def _open(self) -> None:
-        self._pdf = parser.open_pdf(_openable(self.file))
+        self._pdf = pagetree.open_pdf(_openable(self.file), many_pages=self._many_pages)
         if not self._pdf.is_pdf:
             raise DocumentError(Reason.NOT_A_PDF)
         if self._pdf.needs_pass:

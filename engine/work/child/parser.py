@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from engine.models.outcome import Reason
@@ -40,15 +41,36 @@ def version() -> str:
     return f"PyMuPDF {python}, MuPDF {mupdf}"
 
 
-def open_pdf(file: str | bytes) -> Any:
+class _Document(pymupdf.Document):  # type: ignore[misc]  # nothing of PyMuPDF has types
+    """A document that can be looked at before PyMuPDF does.
+
+    Args:
+        first: Looks at it.
+        more: What PyMuPDF opens.
+    """
+
+    def __init__(self, first: Callable[[Any], object], **more: Any) -> None:
+        self._first = first
+        super().__init__(**more)
+
+    def init_doc(self) -> None:
+        """Read what PyMuPDF wants to know of every document."""
+        self._first(self)
+        super().init_doc()
+
+
+def open_pdf(file: str | bytes, *, first: Callable[[Any], object] | None = None) -> Any:
     """Return the open document.
 
     Args:
         file: Its path, or its bytes.
+        first: Called with the document, unless it is closed to us, before anything of it but its frame was read.
+            What this raises comes through.
     """
-    if isinstance(file, bytes):
-        return pymupdf.open(stream=file, filetype="pdf")
-    return pymupdf.open(file, filetype="pdf")
+    given = {"stream": file} if isinstance(file, bytes) else {"filename": file}
+    if first is None:
+        return pymupdf.open(**given, filetype="pdf")
+    return _Document(first, **given, filetype="pdf")
 
 
 def laid_out(page: Any) -> Any:
