@@ -55,13 +55,20 @@ class DocumentRecords:
             fields["page"] = page
         self._write(document, "RETRY", fields)
 
-    def page(self, document: Document, result: PageResult, extra: Fields) -> int:
-        """Write a page's terminal record; return its number."""
+    def page(self, document: Document, result: PageResult, extra: Fields, *, text_sha256: str = "") -> int:
+        """Write a page's terminal record; return its number.
+
+        Args:
+            document: Its document.
+            result: What became of the page.
+            extra: Further fields.
+            text_sha256: Hash of its text, where it was extracted.
+        """
         fields: Fields = {
             **self._page_names(document, result.page),
             "method": result.method.value,
             "chars": len(result.text),
-            "text_sha256": result.text_sha256,
+            "text_sha256": text_sha256,
             "attempt": result.attempt,
             "dur_ms": result.dur_ms,
             **extra,
@@ -103,8 +110,8 @@ class DocumentRecords:
         }
         return self._write(document, "DOCUMENT", fields, place_of(document.doc_id))
 
-    def extracted_writer(self, document: Document) -> Callable[[PageResult], None]:
-        """Return what writes the terminal records of a document's extracted pages.
+    def extracted_writer(self, document: Document) -> Callable[[PageResult, str], None]:
+        """Return what writes the terminal records of a document's extracted pages, given the hash of each text.
 
         Nearly all records are written by it: nothing that stays the same is made twice.
         """
@@ -121,9 +128,9 @@ class DocumentRecords:
         )
         first_place = place_of(document.doc_id)
 
-        def write(result: PageResult) -> None:
+        def write(result: PageResult, text_sha256: str) -> None:
             if result.damaged or result.replaced:
-                self.page(document, result, {})
+                self.page(document, result, {}, text_sha256=text_sha256)
                 return
             page = result.page
             line = form % (
@@ -135,7 +142,7 @@ class DocumentRecords:
                 page,
                 state.head,
                 state.records + 1,
-                result.text_sha256,
+                text_sha256,
                 page,
             )
             document.last_record = append(line.encode(), first_place + page)

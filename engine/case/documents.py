@@ -121,8 +121,7 @@ class DocumentBook:
             if not 1 <= result.page <= document.page_count:
                 raise ContradictionError(f"document {document.doc_id} has no page {result.page}")
             if result.outcome is Outcome.EXTRACTED and result.failure is None:
-                self._keep_text(document, result)
-                write_extracted(result)
+                write_extracted(result, self._keep_text(document, result))
                 self._state.pages_extracted += 1
             elif result.outcome is Outcome.DEAD_LETTER and result.failure is not None:
                 self._bury(document, result, result.failure)
@@ -267,17 +266,16 @@ class DocumentBook:
         self._state.count_document(outcome)
         return self._records.ended(document, self._manifest.root_of(document), outcome, extra)
 
-    def _keep_text(self, document: Document, result: PageResult) -> None:
-        """Keep a page's text, after checking that its hash is the one that the log is going to state."""
+    def _keep_text(self, document: Document, result: PageResult) -> str:
+        """Keep a page's text, and return the hash that the log is going to state."""
         try:
-            found = hashlib.sha256(result.text.encode()).hexdigest()
+            text_sha256 = hashlib.sha256(result.text.encode()).hexdigest()
         except UnicodeEncodeError as error:
             raise ContradictionError(
                 f"the text of page {result.page} of document {document.doc_id} holds lone surrogates"
             ) from error
-        if found != result.text_sha256:
-            raise ContradictionError(f"the text of page {result.page} of document {document.doc_id} has another hash")
         if result.text:
             self._texts.append((place_of(document.doc_id, result.page), result.text))
             if len(self._texts) >= _ROWS_A_GROUP:
                 self.flush()
+        return text_sha256

@@ -152,8 +152,6 @@ class PageResult:
     method: Method
     text: str = ""
     """The text, free of lone surrogates and of control characters other than tab, newline and form feed."""
-    text_sha256: str = ""
-    """SHA-256 of the text in UTF-8, 64 hexadecimal digits; empty where the outcome is not EXTRACTED."""
     replaced: int = 0
     """How many characters of the text had to be replaced."""
     damaged: bool = False

@@ -1,10 +1,9 @@
 """Reading a worker's answers without trusting it: every type, number, length and order is checked.
 
 A worker may have been taken over by the document that it parses. Whatever is not exactly an answer to the request
-is a `FrameError`, and costs that worker its life. Hashes of texts are computed here, never taken over.
+is a `FrameError`, and costs that worker its life.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any, TypeGuard
@@ -21,7 +20,6 @@ _MOST_MS = 2**31 - 1
 _MOST_LIMITS = 32
 _WORDS = re.compile(r"[ -~]{1,120}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 _DOCUMENT_REASONS = frozenset(
     {
@@ -176,7 +174,6 @@ def _text_result(row: list[Any], utf8: bytes, attempt: int) -> PageResult:
         outcome=Outcome.EXTRACTED,
         method=Method.TEXT,
         text=text,
-        text_sha256=hashlib.sha256(utf8).hexdigest(),
         replaced=_number(row[4], 0, len(text)),
         damaged=row[5],
         attempt=attempt,
@@ -200,7 +197,6 @@ def _textless_result(row: list[Any], page: int, dur_ms: int, attempt: int) -> Pa
             page=page,
             outcome=Outcome.EXTRACTED,
             method=Method.BLANK,
-            text_sha256=_EMPTY_SHA256,
             attempt=attempt,
             dur_ms=dur_ms,
         )

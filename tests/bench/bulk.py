@@ -56,7 +56,6 @@ class BulkExtractor(ScriptedExtractor):
                 outcome=Outcome.EXTRACTED,
                 method=Method.TEXT,
                 text=text,
-                text_sha256=hashlib.sha256(text.encode()).hexdigest(),
                 dur_ms=1,
             )
 

@@ -49,7 +49,7 @@ def extracted(page: int, text: str | None = None, **others: Any) -> PageResult:
     """A page was extracted."""
     written = f"text of page {page}" if text is None else text
     values = {"method": Method.TEXT if written else Method.BLANK, "dur_ms": 3} | others
-    return PageResult(page=page, outcome=Outcome.EXTRACTED, text=written, text_sha256=sha(written), **values)
+    return PageResult(page=page, outcome=Outcome.EXTRACTED, text=written, **values)
 
 
 def dead(page: int, reason: Reason = Reason.CORRUPT_PAGE, **others: Any) -> PageResult:

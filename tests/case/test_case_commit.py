@@ -25,7 +25,6 @@ from tests.case.factory import (
     probed,
     records,
     retried,
-    sha,
     struck,
 )
 
@@ -210,8 +209,6 @@ def _snapshot(case: CaseFile) -> tuple[Any, ...]:
         retried(1, 1),
         retried(1, 7),
         retried(3, None),
-        PagesDone(doc_id=1, results=(replace(extracted(2), text_sha256=sha("another text")),)),
-        PagesDone(doc_id=1, results=(replace(extracted(2), text_sha256=""),)),
         PagesDone(doc_id=1, results=(replace(extracted(2), text="half \ud83d"),)),
         PagesDone(doc_id=1, results=(replace(extracted(2), outcome=Outcome.DUPLICATE),)),
         PagesDone(doc_id=1, results=(replace(dead(2), failure=None),)),

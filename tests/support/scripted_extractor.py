@@ -147,7 +147,6 @@ def text_page(span: Span, page: int) -> PageResult:
         outcome=Outcome.EXTRACTED,
         method=Method.TEXT,
         text=text,
-        text_sha256=hashlib.sha256(text.encode()).hexdigest(),
         attempt=span.attempt,
         dur_ms=1,
     )

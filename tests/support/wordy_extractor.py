@@ -1,6 +1,5 @@
 """An extractor whose pages have a lot of text, and that can do something to the program in the middle of its work."""
 
-import hashlib
 from collections.abc import Callable
 
 from engine.models.document import Failure, PageResult, Span
@@ -34,5 +33,4 @@ class WordyExtractor(ScriptedExtractor):
             outcome=Outcome.EXTRACTED,
             method=Method.TEXT if text else Method.BLANK,
             text=text,
-            text_sha256=hashlib.sha256(text.encode()).hexdigest(),
         )

@@ -1,6 +1,5 @@
 """Answers: exactly what was asked for is taken, everything else is the one error, whatever a worker sends."""
 
-import hashlib
 import json
 import random
 from typing import Any
@@ -54,11 +53,10 @@ def test_pages_become_results() -> None:
     ]
     text, blank, no_text, failed = results
     assert (text.text, text.replaced, text.damaged, text.dur_ms, text.attempt) == ("é\ufffd\n", 1, True, 5, 2)
-    assert text.text_sha256 == hashlib.sha256("é\ufffd\n".encode()).hexdigest()
-    assert (blank.text, blank.text_sha256) == ("", hashlib.sha256(b"").hexdigest())
+    assert blank.text == ""
     assert no_text.failure == Failure(reason=Reason.NO_TEXT)
     assert failed.failure == Failure(reason=Reason.CORRUPT_PAGE, code=7)
-    assert (no_text.text_sha256, failed.dur_ms) == ("", 3)
+    assert failed.dur_ms == 3
 
 
 def test_a_part_of_a_span_is_taken_and_not_the_last() -> None:
