@@ -30,4 +30,6 @@ def is_clean(utf8: bytes) -> bool:
 
 def shows_nothing(text: str) -> bool:
     """Whether there is nothing to read: only white space and characters that stand for unreadable ones."""
-    return not text or not text.replace(REPLACEMENT, " ").strip()
+    if REPLACEMENT in text:
+        return not text.replace(REPLACEMENT, " ").strip()
+    return not text or text.isspace()  # which looks no further than the first character that shows
