@@ -1,7 +1,7 @@
 """A stage's workers: their life, live numbers, failures, cancellation, and what the statistics say of them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +19,18 @@ from tests.support.flow import Rig, at_once, cancelled, one_by_one, settle, unti
 def stage_with(
     process: Callable[[Any], Awaitable[Any]], deliver: Callable[[Any, Any], Awaitable[None]], *, workers: int = 1
 ) -> tuple[Stage[Any, Any], Permits]:
-    """Return a roomy stage around two callables, and its permits."""
+    """Return a roomy stage around two callables that take an item each, and its permits."""
+    return stage_together(one_by_one(process), deliver, workers=workers, together=1)
+
+
+def stage_together(
+    process: Callable[[Sequence[Any]], Awaitable[Sequence[Any]]],
+    deliver: Callable[[Any, Any], Awaitable[None]],
+    *,
+    together: int,
+    workers: int = 1,
+) -> tuple[Stage[Any, Any], Permits]:
+    """Return a roomy stage whose workers take items of so much weight at once, and its permits."""
     clock = ManualClock()
     permits = Permits(100)
     stage = Stage(
@@ -29,12 +40,18 @@ def stage_with(
         bucket=TokenBucket(rate_per_s=None, burst=1, clock=clock),
         gate=WatermarkGate(hi=80, lo=10, clock=clock),
         workers=workers,
-        process=one_by_one(process),
+        process=process,
         deliver=deliver,
         weight=weigh,
         clock=clock,
+        together=lambda: together,
     )
     return stage, permits
+
+
+async def same(items: Sequence[Any]) -> Sequence[Any]:
+    """Process items by returning them."""
+    return items
 
 
 async def echo(item: Any) -> Any:
@@ -233,6 +250,60 @@ async def test_a_closed_queue_behind_the_stage_is_not_taken_for_its_own_end() ->
         await stage.run()
     assert raised.group_contains(QueueClosed)
     assert permits.held == 2, "from the call of deliver on, its permits are the owner's"
+
+
+async def test_a_worker_takes_together_what_fits_and_hands_over_each_item_by_itself() -> None:
+    """Up to a weight, in the order of the queue; one that is heavier goes alone, and nothing overtakes it."""
+    batches: list[list[Any]] = []
+    delivered: list[tuple[Any, Any]] = []
+
+    async def process(items: Sequence[Any]) -> Sequence[Any]:
+        batches.append(list(items))
+        return [str(item) for item in items]
+
+    async def deliver(item: Any, result: Any) -> None:
+        delivered.append((item, result))
+
+    stage, permits = stage_together(process, deliver, together=10)
+    items = (4, 5, 2, 12, 1, 9, 1)
+    for item in items:
+        at_once(stage.admit(item))
+    stage.close()
+    await stage.run()
+    assert batches == [[4, 5], [2], [12], [1, 9], [1]]
+    assert delivered == [(item, str(item)) for item in items]
+    assert permits.held == stage.in_flight == sum(items)
+    stage.complete(sum(items))
+    assert permits.held == stage.in_flight == 0
+
+
+async def test_what_was_not_handed_over_comes_back_when_a_delivery_fails() -> None:
+    """Of items taken together, those before the fault are the owner's; the permits of the others return."""
+
+    async def deliver(item: Any, _result: Any) -> None:
+        if item == 3:
+            raise RuntimeError("fault")
+
+    stage, permits = stage_together(same, deliver, together=20)
+    for item in (2, 3, 4, 5):
+        at_once(stage.admit(item))
+    with pytest.raises(ExceptionGroup):
+        await stage.run()
+    assert permits.held == stage.statistics().uncommitted == stage.in_flight == 2 + 3
+
+
+async def test_a_result_is_missing_for_no_item() -> None:
+    """Fewer results than items are a fault of the program, and not pages that nobody ever hears of."""
+
+    async def one_short(items: Sequence[Any]) -> Sequence[Any]:
+        return items[1:]
+
+    stage, _ = stage_together(one_short, nothing, together=20)
+    for item in (2, 3):
+        at_once(stage.admit(item))
+    with pytest.raises(ExceptionGroup) as raised:
+        await stage.run()
+    assert raised.group_contains(ValueError)
 
 
 @pytest.mark.parametrize("place", ["waiting", "processing", "delivering"])
