@@ -1,0 +1,214 @@
+"""Several jobs for one worker: what is sent at once, whose turn an answer is, and who bears the worker's death."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.models.document import DocumentRef, Failure, LostPage, Probe, Span
+from engine.models.outcome import Reason
+from engine.settings import MIB, Settings
+from engine.work.errand import Errand
+from engine.work.frames import FrameBuffer, FrameCaps, FrameError
+from engine.work.jobs import ProbeJob, SpanJob
+from engine.work.messages import (
+    FoundPage,
+    PageKind,
+    ProbeRequest,
+    failure_frame,
+    pages_frame,
+    probe_frame,
+)
+from engine.work.slot import Mark, Phase
+from tests.faults import saboteur
+from tests.support import pdfs
+from tests.work.kit import invented, opened, pages_of, read, ref, running_pool, settings, whole
+from tests.work.test_child import Child
+
+CRASHED = Failure(reason=Reason.WORKER_CRASHED)
+
+
+def probes(*numbers: int, location: bytes = b"/x") -> list[ProbeJob]:
+    """Return jobs that look into documents with these numbers, in requests with the same ones."""
+    refs = [DocumentRef(doc_id=number, location=location, size_bytes=1, mtime_ns=1) for number in numbers]
+    return [ProbeJob.of(one, one.doc_id, Settings()) for one in refs]
+
+
+def spans(*numbers: int, pages: int = 2) -> list[SpanJob]:
+    """Return jobs that extract documents with these numbers, in requests with the same ones."""
+    return [SpanJob.of(whole(invented(pages, number)), number, Settings()) for number in numbers]
+
+
+async def errand_of(jobs: list[ProbeJob] | list[SpanJob]) -> Errand[ProbeJob | SpanJob]:
+    """Return an errand."""
+    return Errand(jobs, asyncio.get_running_loop().create_future())
+
+
+def taken(errand: Errand[ProbeJob | SpanJob], data: bytes) -> bool:
+    """Have an errand take an answer."""
+    buffer = FrameBuffer()
+    buffer.feed(data)
+    frame = buffer.take(FrameCaps(payload_bytes=1000))
+    assert frame is not None
+    return errand.take(frame)
+
+
+def found(number: int) -> bytes:
+    """Return the answer to a probe."""
+    return probe_frame(number, sha256="0" * 64, page_count=1, size_bytes=1, mtime_ns=1, repaired=False)
+
+
+def answered(number: int, *pages: int, done: bool = True) -> bytes:
+    """Return the answer to a span."""
+    texts = [FoundPage(page=page, kind=PageKind.TEXT, dur_ms=0, text=b"text") for page in pages]
+    return pages_frame(number, texts, done=done)
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_answers_are_taken_in_the_order_of_the_requests() -> None:
+    """Each settles the job whose turn it is; the errand is over with the last one, and another order is refused."""
+    errand = await errand_of(probes(7, 8, 9))
+    assert [taken(errand, found(7)), taken(errand, failure_frame(8, Reason.ENCRYPTED))] == [False, False]
+    with pytest.raises(FrameError):
+        taken(errand, found(7))
+    assert taken(errand, found(9))
+    first, second, third = errand.settled
+    assert isinstance(first, ProbeJob)
+    assert isinstance(second, ProbeJob)
+    assert isinstance(third, ProbeJob)
+    assert isinstance(first.outcome, Probe)
+    assert second.outcome == Failure(reason=Reason.ENCRYPTED)
+    assert isinstance(third.outcome, Probe)
+    assert not errand.broken_off
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_no_more_is_sent_at_once_than_a_pipe_holds() -> None:
+    """Long paths make an errand shorter; one request always fits, and no more go than a mark tells apart."""
+    long = await errand_of(probes(*range(1, 41), location=b"/" + b"x" * 4000))
+    assert 1 < len(long.jobs) < 40
+    assert len(long.request) <= 32 * 1024
+    assert len((await errand_of(probes(1, location=b"/" + b"x" * 60_000))).jobs) == 1
+    assert len((await errand_of(probes(*range(1, 1001), location=b""))).jobs) == 256
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_death_is_borne_by_the_job_that_the_slot_tells_of() -> None:
+    """What was done before it and not answered, and what came after it, nobody has tried: it stays unsettled."""
+    errand = await errand_of(spans(300, 301, 302, 303))
+    taken(errand, answered(300, 1, 2))
+    errand.end(CRASHED, Mark(turn=9, phase=Phase.PAGE, page=2, request=302 % 256))
+    done, guilty = errand.settled
+    assert (done.number, guilty.number) == (300, 302)
+    assert isinstance(guilty, SpanJob)
+    assert guilty.outcome.lost == LostPage(page=2, failure=CRASHED)
+    assert guilty.outcome.untried == (1,)
+    assert errand.broken_off
+    assert errand.pages == 2
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_mark_that_tells_nothing_blames_the_job_whose_turn_it_is() -> None:
+    """A worker writes what it likes into its slot, and somebody has to bear its death."""
+    errand = await errand_of(spans(1, 2))
+    taken(errand, answered(1, 1, 2))
+    errand.end(CRASHED, Mark(turn=9, phase=Phase.PAGE, page=77, request=200))
+    assert errand.settled[-1].number == 2
+    assert not errand.broken_off
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_an_answer_that_is_none_is_borne_by_the_job_that_it_was_for() -> None:
+    """Even where the worker is further on by then."""
+    errand = await errand_of(spans(1, 2, 3))
+    errand.end(CRASHED, Mark(turn=9, phase=Phase.PAGE, page=2, request=3), garbled=True)
+    (guilty,) = errand.settled
+    assert isinstance(guilty, SpanJob)
+    assert (guilty.number, guilty.outcome.lost) == (1, LostPage(page=1, failure=CRASHED))
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_an_errand_is_broken_off_where_there_is_no_memory_left() -> None:
+    """What comes next in that worker would suffer for it."""
+    errand = await errand_of(probes(1, 2, 3))
+    taken(errand, found(1))
+    assert taken(errand, failure_frame(2, Reason.MEMORY_LIMIT))
+    assert errand.spoiled
+    assert errand.broken_off
+
+
+@pytest.mark.one_loop("asyncio")
+@pytest.mark.parametrize("page_s", [1.0, 600.0])
+async def test_a_bad_document_costs_those_beside_it_nothing(tmp_path: Path, page_s: float) -> None:
+    """One that never ends, and one that fills the memory: all others are read, in as many workers as it takes."""
+    good = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 2, seed=number) for number in range(4)]
+    endless = pdfs.never_ending_pdf(tmp_path / "endless.pdf", 3, bad_page=2)
+    if page_s > 1.0:
+        endless = pdfs.memory_bomb_pdf(tmp_path / "bomb.pdf", 3, bad_page=2)
+    paths = [good[0], good[1], endless, good[2], good[3]]
+    limits = settings(clocks={"page_s": page_s}, address_space_bytes=1024 * MIB)
+    async with running_pool(limits, tick_s=0.05) as pool:
+        found = await pool.probe([ref(path, number) for number, path in enumerate(paths, start=1)])
+        assert all(isinstance(one, Probe) for one in found)
+        documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]
+        reports = await pool.extract([whole(document) for document in documents])
+    reason = Reason.TIME_LIMIT if page_s == 1.0 else Reason.MEMORY_LIMIT
+    lost = reports[2].lost
+    assert lost is not None
+    assert (lost.page, lost.failure.reason) == (2, reason)
+    for report in (*reports[:2], *reports[3:]):
+        assert pages_of(report) == ([1, 2], None, [])
+    texts = [result.text for report in (*reports[:2], *reports[3:]) for result in report.results]
+    async with running_pool() as pool:
+        alone = [await read(pool, whole(await opened(pool, path))) for path in good]
+    assert texts == [result.text for report in alone for result in report.results]
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_document_that_kills_its_worker_is_the_one_that_is_blamed(tmp_path: Path) -> None:
+    """A death by a signal in the middle of others, whose answers may not have been sent yet."""
+    paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(9)]
+    paths.insert(6, pdfs.text_pdf(tmp_path / "victim.pdf", saboteur.BAD_PAGES, seed=77))
+    command = (sys.executable, "-I", str(saboteur.__file__), "crash", "0")
+    async with running_pool(settings(), command=command) as pool:
+        documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]
+        *before, bad, first, second, third = await pool.extract([whole(document) for document in documents])
+    assert pages_of(bad) == ([], saboteur.BAD_PAGE, [1, 2, 4, 5])
+    assert [pages_of(report) for report in (*before, first, second, third)] == [([1], None, [])] * 9
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_a_span_that_is_to_be_tried_alone_has_a_worker_of_its_own(tmp_path: Path) -> None:
+    """In one call with others: nothing else is done in its worker, before or after it."""
+    documents = []
+    async with running_pool(settings(workers=1)) as pool:
+        for number in range(1, 5):
+            path = pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number)
+            documents.append(await opened(pool, path, number))
+        before = pool.views()[0].pid
+        reports = await pool.extract(
+            [Span(document=one, first_page=1, page_count=1, alone=one.doc_id == 3) for one in documents]
+        )
+        after = pool.views()[0].pid
+    assert [pages_of(report) for report in reports] == [([1], None, [])] * 4
+    assert before != after
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this test passes descriptors on")
+def test_answers_to_requests_that_were_sent_together_come_together(tmp_path: Path) -> None:
+    """The parent is woken once for all of them, and the slot tells which request is being worked on."""
+    paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(3)]
+    child = Child()
+    child.frame()  # it is ready
+    requests = [ProbeRequest(number=n, location=bytes(path), open_s=60.0) for n, path in enumerate(paths, start=301)]
+    child.send(b"".join([request.to_frame() for request in requests]))
+    assert child.process.stdout is not None
+    buffer = FrameBuffer()
+    buffer.feed(child.process.stdout.read(65536))
+    numbers = []
+    while (frame := buffer.take(FrameCaps())) is not None:
+        numbers.append(frame.header["number"])
+    assert numbers == [301, 302, 303]
+    status, complaints = child.end()
+    assert (status, complaints) == (0, "")
