@@ -69,6 +69,8 @@ def _holds_its_metadata(document: Any) -> bool:
     """Whether the metadata of a document are values in one dictionary that could be read, or there are none."""
     try:
         pdf = mupdf.ll_pdf_document_from_fz_document(document.this.m_internal)
+        if pdf is None:  # it is none, and the lower level checks nothing
+            return False
         info = mupdf.ll_pdf_dict_gets(mupdf.ll_pdf_trailer(pdf), "Info")
         if info is None:
             return True
