@@ -11,13 +11,12 @@ record; for documents that have ended, one bit each.
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from io import BytesIO
 from operator import itemgetter
 from typing import Any, Final
 
 from engine.case.checkedlog import Tallies
 from engine.case.documentcheck import DocumentCheck
-from engine.case.pagelines import EndRows, PageRows, UsualLines, UsualRows, line_hashes, numbered
+from engine.case.pagelines import EndRows, PageRows, UsualLines, UsualRows, line_hashes
 from engine.case.recordform import (
     DOCUMENT_EVENTS,
     LARGEST_NUMBER,
@@ -30,8 +29,8 @@ from engine.case.recordform import (
 
 _SHOWN_OF_A_KIND: Final = 5
 
-_Step = tuple[int, PageRows | EndRows | None, slice]
-"""Place of a line, and the rows of it and those after it that are taken together; None for a line of no usual form."""
+_Step = tuple[int, PageRows | EndRows | bytes, slice]
+"""Place of a line, and the rows of it and those after it that are taken together, or a line of no usual form."""
 
 
 class ChainCheck:
@@ -73,10 +72,10 @@ class ChainCheck:
     def take_all(self, lines: Sequence[bytes]) -> None:
         """Check the next lines, given without their newlines; what is found does not depend on how many there are."""
         if any(b"\n" in line for line in lines):  # together with others, it would look like two
-            for line, line_hash in zip(lines, line_hashes(lines), strict=True):
-                self._take_one(line, line_hash)
-        elif lines:
-            self._take(b"\n".join((*lines, b"")), lines, line_hashes(lines))
+            for line in lines:
+                self._take_one(line, hashlib.sha256(line).hexdigest().encode())
+        else:
+            self.take_text(b"\n".join((*lines, b"")))
 
     def take_text(self, text: bytes) -> Sequence[bytes]:
         """Check the next lines, given with their newlines.
@@ -84,9 +83,9 @@ class ChainCheck:
         Returns:
             The hash of each line, as hexadecimal digits.
         """
-        lines = [line[:-1] for line in BytesIO(text)]  # finds their ends in a third of the time that split takes
-        hashes = line_hashes(lines)
-        self._take(text, lines, hashes)
+        hashes = line_hashes(text)
+        if hashes:
+            self._take(text, hashes)
         return hashes
 
     def finish(self) -> None:
@@ -126,44 +125,44 @@ class ChainCheck:
             self.problem(kind)
         return fields
 
-    def _take(self, text: bytes, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
+    def _take(self, text: bytes, hashes: Sequence[bytes]) -> None:
         """Take lines: together where those of usual forms follow one another, or else by halves."""
-        rows = self._usual.read(text, len(lines))
-        if rows is not None and rows.are_linked(
-            [self._prev, *hashes[:-1]], numbered(self._run, self._seq + 1, len(lines))
-        ):
-            self._take_rows(rows, lines, hashes)
-        elif len(lines) == 1:
-            self._take_one(lines[0], hashes[0])
-        else:
-            half = len(lines) // 2
-            for part in (slice(half), slice(half, None)):
-                self._take(b"\n".join((*lines[part], b"")), lines[part], hashes[part])
+        rows = self._usual.read(text, len(hashes), self._run)
+        taken = 0 if rows is None else self._take_rows(rows, text, hashes)  # the rest is not numbered as was thought
+        if taken == len(hashes):
+            return
+        if len(hashes) == 1:
+            self._take_one(text[:-1], hashes[0])
+            return
+        lines, half = _lines(text), (taken + len(hashes)) // 2
+        for part in (slice(taken, half), slice(half, None)):
+            if hashes[part]:
+                self._take(b"\n".join((*lines[part], b"")), hashes[part])
 
-    def _take_rows(self, rows: UsualRows, lines: Sequence[bytes], hashes: Sequence[bytes]) -> None:
-        """Take lines; those of usual forms are known to follow one another, and to be of this run."""
+    def _take_rows(self, rows: UsualRows, text: bytes, hashes: Sequence[bytes]) -> int:
+        """Take lines, up to one after which they are not numbered as was thought; return how many were taken."""
         records, seq, run = self.records, self._seq, self._run
+        prevs = [self._prev, *hashes]
         for first, usual, stretch in _steps(rows):
-            stop = first + stretch.stop - stretch.start
+            stop: int = first + stretch.stop - stretch.start
             match usual:
                 case PageRows():
-                    is_taken = self._documents.take_pages(usual, stretch, hashes[first:stop])
+                    if self._documents.take_pages(usual, stretch, seq + first + 1, prevs[first:stop], prevs[stop]):
+                        continue
+                    lines = _lines(text)[first:stop]
                 case EndRows():
-                    is_taken = self._documents.take_end(usual, stretch.start)
-                case _:
-                    is_taken = False
-            if is_taken:
-                continue
-            self.records, self._seq = records + first, seq + first
-            self._prev = hashes[first - 1] if first else self._prev
-            for place in range(first, stop):
-                self._take_one(lines[place], hashes[place])
-            if (self._seq, self._run) != (seq + stop, run):  # those after it are not numbered as was thought
-                for place in range(stop, len(lines)):
-                    self._take_one(lines[place], hashes[place])
-                return
-        self.records, self._seq = records + len(lines), seq + len(lines)
-        self._prev = hashes[-1]
+                    if self._documents.take_end(usual, stretch.start, seq + first + 1, prevs[first]):
+                        continue
+                    lines = _lines(text)[first:stop]
+                case line:
+                    lines = [line]
+            self.records, self._seq, self._prev = records + first, seq + first, prevs[first]
+            for line, line_hash in zip(lines, hashes[first:stop], strict=True):
+                self._take_one(line, line_hash)
+            if (self._seq, self._run) != (seq + stop, run):
+                return stop
+        self.records, self._seq, self._prev = records + len(hashes), seq + len(hashes), prevs[-1]
+        return len(hashes)
 
     def _take_one(self, line: bytes, line_hash: bytes) -> None:
         """Take any line."""
@@ -233,11 +232,16 @@ class ChainCheck:
 
 def _steps(rows: UsualRows) -> list[_Step]:
     """Return in which order rows and other lines are taken."""
-    steps: list[_Step] = [(place, None, slice(0, 1)) for place in rows.others]
+    steps: list[_Step] = [(place, line, slice(0, 1)) for place, line in rows.others.items()]
     for pages in rows.pages:
         steps += [(pages.places[stretch.start], pages, stretch) for stretch in pages.stretches()]
-    steps += [(place, rows.ends, slice(row, row + 1)) for row, place in enumerate(rows.ends.places)]
+    for ends in rows.ends:
+        steps += [(place, ends, slice(row, row + 1)) for row, place in enumerate(ends.places)]
     return sorted(steps, key=itemgetter(0))
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return text.split(b"\n")[:-1]
 
 
 def _encoded(value: Any) -> bytes:

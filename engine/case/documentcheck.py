@@ -6,11 +6,12 @@ rows hold, that of `pagelines`.
 """
 
 import hashlib
+from binascii import unhexlify
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from engine.case.checkedlog import NO_CONTENT, Bits, Content, OpenDocument, Tallies
-from engine.case.pagelines import EndRows, PageRows, counts
+from engine.case.pagelines import EndRows, PageRows, counts, heads, in_a_row, kind
 from engine.case.recordform import HASH, LABEL, PAGE_EVENTS
 
 _OUTCOMES: Final = {b"EXTRACTED": "EXTRACTED", b"DUPLICATE": "DUPLICATE"}
@@ -28,7 +29,7 @@ class DocumentCheck:
 
     def __init__(self, root: bytes, request_id: str, tallies: Tallies, problem: Callable[[str, str], None]) -> None:
         self._root = root
-        self._request_id = request_id
+        self._request_id = request_id.encode()
         self._tallies = tallies
         self._problem = problem
         self._open: dict[int, OpenDocument] = {}
@@ -73,41 +74,53 @@ class DocumentCheck:
             self._close(doc_id)
         return document
 
-    def take_pages(self, rows: PageRows, stretch: slice, hashes: Sequence[bytes]) -> bool:
+    def take_pages(self, rows: PageRows, stretch: slice, seq: int, prevs: list[bytes], last: bytes) -> bool:
         """Take a stretch of pages of one document if all is well with them.
 
         Args:
             rows: Pages.
-            stretch: Which of them: lines that follow one another.
-            hashes: Of these lines.
+            stretch: Which of them: lines of one kind that follow one another.
+            seq: Number that the first of them must have.
+            prevs: Hashes of the lines before each of these; the list may be changed.
+            last: Hash of the last of these lines.
 
         Returns:
             Whether they were taken; nothing has changed otherwise.
         """
-        doc_id, number = int(rows.doc_ids[stretch.start]), len(hashes)
+        if rows.prevs[stretch] != prevs or b"\n".join(rows.numbers[stretch]) != in_a_row(
+            seq, len(prevs), rows.before_number
+        ):
+            return False
+        doc_id, content = rows.document(stretch.start)
         document = self._open.get(doc_id)
         if document is None:
             if doc_id in self._ended:
                 return False
             document = OpenDocument(last=self._root)
-        sha256, key = content = (rows.doc_sha256s[stretch.start], rows.keys[stretch.start])
+        prevs[0] = document.last
+        sha256, key = content
         if (
-            rows.doc_prevs[stretch] != [document.last, *hashes[:-1]]
-            or rows.doc_sha256s[stretch].count(sha256) != number
-            or rows.keys[stretch].count(key) != number
+            b"\n".join(rows.heads[stretch]) != heads(doc_id, prevs, sha256)
+            or rows.kinds[stretch.start] != kind(rows.event, key)
             or not (document.content == content or self._is_first_content(document, content))
-            or not self._add_pages(document, rows, stretch)
+            or not _add_pages(document, rows.pages[stretch])
         ):
             return False
         self._open[doc_id] = document
         self._last_doc_id = max(self._last_doc_id, doc_id)
         document.content = content
-        document.last = hashes[-1]
-        self._count(rows.event, document, number)
+        document.last = last
+        self._count(rows.event.decode(), document, len(prevs))
         return True
 
-    def take_end(self, rows: EndRows, row: int) -> bool:
+    def take_end(self, rows: EndRows, row: int, seq: int, prev: bytes) -> bool:
         """Take a document's terminal record if all is well with it.
+
+        Args:
+            rows: Ended documents.
+            row: Which of them.
+            seq: Number that it must have.
+            prev: Hash of the line before it.
 
         Returns:
             Whether it was taken; nothing has changed otherwise.
@@ -116,6 +129,8 @@ class DocumentCheck:
         document = self._open.get(doc_id)
         if (
             document is None
+            or rows.prevs[row] != prev
+            or rows.numbers[row] != b"%b%d" % (rows.before_number, seq)
             or rows.doc_prevs[row] != document.last
             or (rows.doc_sha256s[row], rows.keys[row]) != document.content
         ):
@@ -128,18 +143,6 @@ class DocumentCheck:
             return False
         self._tallies.documents[outcome] += 1
         self._close(doc_id)
-        return True
-
-    def _add_pages(self, document: OpenDocument, rows: PageRows, stretch: slice) -> bool:
-        """Add the pages of a stretch if all of them are new."""
-        if rows.are_consecutive(stretch):
-            first = int(rows.pages[stretch.start])
-            return first >= 1 and document.pages.add_run(first, stretch.stop - stretch.start)
-        pages = [int(page) for page in rows.pages[stretch]]
-        if 0 in pages or len(set(pages)) < len(pages) or any(page in document.pages for page in pages):
-            return False
-        for page in pages:
-            document.pages.add(page)
         return True
 
     def _document(self, doc_id: int, doc_prev: bytes) -> OpenDocument:
@@ -216,6 +219,19 @@ class DocumentCheck:
         self._ended.add(doc_id)
 
 
+def _add_pages(document: OpenDocument, written: Sequence[bytes]) -> bool:
+    """Add pages if all of them are new; they are given by their digits, without leading zeros."""
+    first, number = int(written[0]), len(written)
+    if number == 1 or b"\n".join(written) == in_a_row(first, number):
+        return first >= 1 and document.pages.add_run(first, number)
+    pages = [int(page) for page in written]
+    if 0 in pages or len(set(pages)) < number or any(page in document.pages for page in pages):
+        return False
+    for page in pages:
+        document.pages.add(page)
+    return True
+
+
 def _outcome(document: OpenDocument) -> str:
     """Return the outcome that follows from a document's pages."""
     return "DUPLICATE" if document.duplicate else "EXTRACTED" if document.extracted else "DEAD_LETTER"
@@ -226,5 +242,5 @@ def _encoded(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else b""
 
 
-def _key(sha256: bytes, request_id: str) -> bytes:
-    return hashlib.sha256(bytes.fromhex(sha256.decode()) + request_id.encode()).hexdigest().encode()
+def _key(sha256: bytes, request_id: bytes) -> bytes:
+    return hashlib.sha256(unhexlify(sha256) + request_id).hexdigest().encode()

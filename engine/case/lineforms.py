@@ -11,13 +11,21 @@ from dataclasses import dataclass
 from typing import Final
 
 # Nothing that was matched is given back and tried in another way: it could not help, and takes a third of the time.
-NUMBER: Final = rb"(?!0[0-9])[0-9]{1,15}+"
+DIGITS: Final = rb"[0-9]{1,15}+"
+"""Of a number that is compared with what it must be."""
+NUMBER: Final = rb"(?!0[0-9])" + DIGITS
 TEXT: Final = rb'"[^"\\\x00-\x1f]*+"'
 """Any text that is written without escapes; that the whole is UTF-8 is for the reader of the form to see to."""
-HASH: Final = rb'"(.{64}+)"'
-"""Any 64 bytes, since a pattern takes 64 steps to look at them; they must be compared with what they have to be."""
 
 _NEWLINE: Final = b"\n"[0]
+
+
+def as_long_as(example: bytes) -> bytes:
+    """Return a pattern of any bytes, as many as these; whatever they are must be compared with what it has to be.
+
+    A pattern takes a step for every byte that it looks at, and one for all that it passes over.
+    """
+    return b".{%d}+" % len(example)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +33,7 @@ class FormRows:
     """What the lines of one form hold, and which lines do not have it."""
 
     columns: Sequence[Sequence[bytes]]
-    """One for each group of the form's patterns, with one value for each line of this form."""
+    """One for each group of the form's pattern, with one value for each line of this form."""
     places: Sequence[int]
     """Of the lines of this form, among all lines."""
     rest: bytes
@@ -37,8 +45,8 @@ class LineForm:
     """One form of lines.
 
     Args:
-        fields: The pattern of each field's value, in the order in which records are written. None may match a newline
-            but those of which whoever uses the columns sees to it.
+        fields: The pattern of each field's value, in the order in which records are written; or of its value and the
+            fields after it. None may match a newline but what is compared by whoever uses the columns.
     """
 
     def __init__(self, fields: Mapping[str, bytes]) -> None:
@@ -67,7 +75,7 @@ class LineForm:
             own += places[line:first]
             line, last = first + number, row
             others += places[first:line]
-        if line + len(gaps) - 1 - last != len(places):  # some 64 bytes reach into the next line
+        if line + len(gaps) - 1 - last != len(places):  # some of the bytes passed over reach into the next line
             return self._nothing(text, places)
         return FormRows(
             columns=[pieces[column :: self._width] for column in range(1, self._width)],

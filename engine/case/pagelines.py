@@ -1,8 +1,9 @@
 """Reads the lines of pages and of ended documents, which are nearly all lines of a log, many at a time.
 
 Gives the fields of lines that have one of the usual forms; all others are read by `recordform` one by one: slower,
-and with words for what is wrong. Needs nothing but the standard library. How lines of one form are read is the
-business of `lineforms`; whether records fit together, that of `chaincheck` and `documentcheck`.
+and with words for what is wrong. What can be known of a line before it is read is not taken apart, but compared as a
+whole with what it must be. Needs nothing but the standard library. How lines of one form are read is the business of
+`lineforms`; whether records fit together, that of `chaincheck` and `documentcheck`.
 """
 
 import hashlib
@@ -11,92 +12,100 @@ import re
 from binascii import hexlify
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from io import BytesIO
+from itertools import accumulate, groupby
 from typing import Final
 
-from engine.case.lineforms import HASH, NUMBER, TEXT, LineForm
+from engine.case.checkedlog import Content
+from engine.case.lineforms import DIGITS, NUMBER, TEXT, LineForm, as_long_as
 from engine.case.recordform import is_timestamp
 from engine.models.outcome import Method
 
-_BETWEEN: Final = b',"seq":'
-_LABEL: Final = rb'"D([0-9]{7}|[1-9][0-9]{7,11})"'
-_METHOD: Final = b'"(?:' + "|".join(Method).encode() + b')"'
-_TIMESTAMP: Final = rb'"(.{32}+)"'
-_SMALL_NUMBERS: Final = [b"%d" % number for number in range(1000)]
-_LAST_DIGITS: Final = [b"%03d" % number for number in range(1000)]
+_HASH: Final = b"0" * 64
+"""Stands for any hash."""
+_SMALL_NUMBERS: Final = b"".join(b"\n%d" % number for number in range(1000))
+_SMALL_STARTS: Final = [0, *accumulate(len(b"\n%d" % number) for number in range(1000))]
+_LAST_DIGITS: Final = b"".join(b"\n%03d" % number for number in range(1000))
 _HEX_DIGITS: Final = b"0123456789abcdef"
 _NOT_HEX_DIGITS: Final = len(b'","trace_id":"'.translate(None, _HEX_DIGITS))
 """Characters between the two hashes of an extracted page that are none."""
-_RUN: Final = rb"([0-9]{1,15}+"
-_NUMBER_AFTER_IT: Final = rb"[0-9]{1,15}+)"
-"""Both in one group, which is compared with what it must be."""
-_HASH_OF_TEXT: Final = rb'"(.{64}+"'
-_TRACE_AFTER_IT: Final = rb'".{32}+)"'
-"""Both in one group, since they are looked at in one go."""
 
 
-def line_hashes(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the SHA-256 of each line, as 64 hexadecimal digits."""
+def line_hashes(text: bytes) -> list[bytes]:
+    """Return the SHA-256 of each line, without its newline, as 64 hexadecimal digits."""
     sha256 = hashlib.sha256
-    # One conversion for all: half the time of as many calls of hexdigest() and encode().
-    digits = hexlify(b"".join([sha256(line).digest() for line in lines]), b"\n", 32)
-    return digits.split(b"\n") if lines else []
+    # BytesIO finds the ends of lines in a third of the time that split takes, and no line is kept. One conversion for
+    # all: half the time of as many calls of hexdigest() and encode().
+    digits = hexlify(b"".join([sha256(line[:-1]).digest() for line in BytesIO(text)]), b"\n", 32)
+    return digits.split(b"\n") if digits else []
 
 
-def in_a_row(first: int, number: int, before: bytes = b"") -> list[bytes]:
-    """Return the digits of so many numbers in a row, each with something before it."""
-    found: list[bytes] = []
-    while number > len(found):
-        thousands, last = divmod(first + len(found), 1000)
-        digits = (_LAST_DIGITS if thousands else _SMALL_NUMBERS)[last : last + number - len(found)]
-        start = b"%b%d" % (before, thousands) if thousands else before
-        found += [start + end for end in digits] if start else digits
-    return found
+def in_a_row(first: int, number: int, before: bytes = b"") -> bytes:
+    """Return so many numbers in a row, as lines, each with something before its digits."""
+    if number == 1:
+        return b"%b%d" % (before, first)
+    thousands, last = divmod(first, 1000)
+    if last + number > 1000:
+        rest = in_a_row(first + 1000 - last, last + number - 1000, before)
+        return b"%b\n%b" % (in_a_row(first, 1000 - last, before), rest)
+    if thousands:
+        digits, start = _LAST_DIGITS[4 * last + 1 : 4 * (last + number)], b"%b%d" % (before, thousands)
+    else:
+        digits, start = _SMALL_NUMBERS[_SMALL_STARTS[last] + 1 : _SMALL_STARTS[last + number]], before
+    return start + digits.replace(b"\n", b"\n" + start) if start else digits
 
 
-def numbered(run: int, first: int, number: int) -> list[bytes]:
-    """Return what so many records in a row must hold as their run and number, as `Rows.numbers` gives it."""
-    return in_a_row(first, number, b"%d%b" % (run, _BETWEEN))
+# Of what the record of a page holds, the part from the digits of the document's number to its hash is called the head
+# here, and the part from the event to the document's key the kind: those of the next record are known beforehand.
+
+_BEFORE_PREV: Final = b'","doc_prev":"'
+_BEFORE_SHA256: Final = b'","doc_sha256":"'
+_AFTER_NUMBER: Final = len(_BEFORE_PREV + _HASH + _BEFORE_SHA256 + _HASH)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """Fields of some lines of one form, in order.
+def heads(doc_id: int, doc_prevs: Sequence[bytes], sha256: bytes) -> bytes:
+    """Return the heads of some pages of a document, as lines, from the hashes of its records before them."""
+    if len(doc_prevs) == 1:  # short documents are many
+        return b"%07d%b%b%b%b" % (doc_id, _BEFORE_PREV, doc_prevs[0], _BEFORE_SHA256, sha256)
+    start, end = b"%07d%b" % (doc_id, _BEFORE_PREV), _BEFORE_SHA256 + sha256
+    return start + (end + b"\n" + start).join(doc_prevs) + end
 
-    Hashes may still hold any 64 bytes: they are compared with what they must be.
+
+def kind(event: bytes, key: bytes) -> bytes:
+    """Return the kind of a document's pages."""
+    return b',"event":"%b","key":"%b' % (event, key)
+
+
+@dataclass(slots=True, kw_only=True)
+class PageRows:
+    """Parts of some lines of pages of one form, in order.
+
+    What is not said to be digits may still be any bytes: it is compared with what it must be.
     """
 
+    event: bytes
     places: Sequence[int]
     """Of the lines, among all lines that were read."""
-    prevs: Sequence[bytes]
-    numbers: Sequence[bytes]
-    """Run and number in the log, with what stands between them."""
-    doc_ids: Sequence[bytes]
-    """Digits of the documents' numbers."""
-    doc_prevs: Sequence[bytes]
-    doc_sha256s: Sequence[bytes]
-    keys: Sequence[bytes]
-
-    def are_linked(self, prevs: Sequence[bytes], numbers: Sequence[bytes]) -> bool:
-        """Whether links, runs and numbers are those given here for every line that was read."""
-        if len(self.places) < len(numbers):
-            prevs = [prevs[place] for place in self.places]
-            numbers = [numbers[place] for place in self.places]
-        return self.prevs == prevs and self.numbers == numbers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRows(Rows):
-    """Lines of pages."""
-
-    event: str
+    heads: Sequence[bytes]
+    """They begin with 7 to 12 digits."""
+    kinds: Sequence[bytes]
     pages: Sequence[bytes]
     """Digits, without leading zeros."""
+    prevs: Sequence[bytes]
+    numbers: Sequence[bytes]
+    """Number in the log, which is digits, with what is known beforehand before it."""
+    before_number: bytes
+    """What must stand before the digits of the number."""
+
+    def document(self, row: int) -> tuple[int, Content]:
+        """Return the number of a row's document, and its content, if head and kind are what they must be."""
+        head = self.heads[row]
+        return int(head[:-_AFTER_NUMBER]), (head[-len(_HASH) :], self.kinds[row][-len(_HASH) :])
 
     def stretches(self) -> Iterator[slice]:
-        """Yield the rows of lines that follow one another and are of one document."""
+        """Yield the rows of lines that follow one another and are of one kind, as those of one document are."""
         places, first = self.places, 0
-        for _, rows in groupby(self.doc_ids):
+        for _, rows in groupby(self.kinds):
             stop = first + len(list(rows))
             while first < stop:
                 last = stop
@@ -105,19 +114,24 @@ class PageRows(Rows):
                 yield slice(first, last)
                 first = last
 
-    def are_consecutive(self, rows: slice) -> bool:
-        """Whether the pages of these rows follow one another."""
-        pages = self.pages[rows]
-        return len(pages) == 1 or pages == in_a_row(int(pages[0]), len(pages))
 
+@dataclass(slots=True, kw_only=True)
+class EndRows:
+    """Fields of some lines of documents that have ended, in order; hashes may still be any 64 bytes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndRows(Rows):
-    """Lines of documents that have ended."""
-
+    places: Sequence[int]
+    doc_ids: Sequence[bytes]
+    """Digits of the documents' numbers."""
+    doc_prevs: Sequence[bytes]
+    doc_sha256s: Sequence[bytes]
+    keys: Sequence[bytes]
     outcomes: Sequence[bytes]
     counts: Sequence[bytes]
     """Numbers of pages as `counts` writes them."""
+    prevs: Sequence[bytes]
+    numbers: Sequence[bytes]
+    before_number: bytes
+    """As for pages."""
 
 
 def counts(pages: int, *, extracted: int, dead_letter: int, duplicate: int) -> bytes:
@@ -130,133 +144,137 @@ def counts(pages: int, *, extracted: int, dead_letter: int, duplicate: int) -> b
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class UsualRows:
     """What some lines hold."""
 
     pages: Sequence[PageRows]
     """One for each form of pages."""
-    ends: EndRows
-    others: Sequence[int]
-    """Places of the lines of no usual form."""
-
-    def are_linked(self, prevs: Sequence[bytes], numbers: Sequence[bytes]) -> bool:
-        """Whether links, runs and numbers of all but the others are those given here for every line."""
-        return all(rows.are_linked(prevs, numbers) for rows in (*self.pages, self.ends))
-
-
-_PAGE: Final = {
-    "attempt": NUMBER,
-    "chars": NUMBER,
-    "doc_id": _LABEL,
-    "doc_prev": HASH,
-    "doc_sha256": HASH,
-    "dur_ms": NUMBER,
-    "key": HASH,
-    "method": _METHOD,
-    "page": b"(" + NUMBER + b")",
-}
-"""What both kinds of records of pages have."""
+    ends: Sequence[EndRows]
+    others: Mapping[int, bytes]
+    """The lines of no usual form, without their newlines, by their places."""
 
 
 class UsualLines:
     """The usual forms of lines, in a log with this request id."""
 
     def __init__(self, request_id: str) -> None:
+        written = json.dumps(request_id, ensure_ascii=False).encode()
+        self._before_run = b'","request_id":%b,"run":' % written
+        # Each pattern covers those fields after it, too, that are not named.
+        head = b'"D([0-9]{7,12}+.{%d}+)"' % _AFTER_NUMBER
+        any_hash = as_long_as(_HASH)
         every = {
+            "doc_id": head,
             "mono_ms": NUMBER,
-            "prev": HASH,
-            "request_id": re.escape(json.dumps(request_id, ensure_ascii=False).encode()),
-            "run": _RUN,
-            "seq": _NUMBER_AFTER_IT,
-            "ts": _TIMESTAMP,
+            "ts": b'"(%b)"' % as_long_as(b"2026-03-04T05:06:07.000000+00:00"),
             "v": b"1",
         }
+        number = b"(" + as_long_as(self._before_run) + DIGITS + b',"seq":' + DIGITS + b")"
 
-        def form(fields: Mapping[str, bytes]) -> LineForm:
-            return LineForm(dict(sorted({**every, **fields}.items())))
-
-        self._extracted = form(
-            {**_PAGE, "event": b'"EXTRACTED"', "text_sha256": _HASH_OF_TEXT, "trace_id": _TRACE_AFTER_IT}
-        )
-        self._duplicate = form(
-            {**_PAGE, "duplicate_of": TEXT, "event": b'"DUPLICATE"', "text_sha256": b'""', "trace_id": TEXT}
-        )
-        self._ended = form(
-            {
-                "doc_id": _LABEL,
-                "doc_prev": HASH,
-                "doc_sha256": HASH + b'(?:,"duplicate_of":' + TEXT + b")?+",
-                "event": b'"DOCUMENT"',
-                "key": HASH,
-                "mtime_ns": TEXT,
-                "outcome": b'"(EXTRACTED|DUPLICATE)"',
-                "page_count": b"(" + NUMBER,
-                "pages_dead_letter": NUMBER,
-                "pages_duplicate": NUMBER,
-                "pages_extracted": NUMBER + b")",
-                "path": TEXT,
-                "path_b64": TEXT,
-                "repaired": b"(?:true|false)",
-                "root": TEXT,
-                "root_b64": TEXT,
-                "size_bytes": NUMBER,
-                "trace_id": TEXT,
-                "version": NUMBER,
+        def page(event: bytes, fields: Mapping[str, bytes]) -> LineForm:
+            method = b',"method":"(?:' + "|".join(Method).encode() + b')"'
+            forms = {
+                "attempt": NUMBER,
+                "chars": NUMBER,
+                "dur_ms": NUMBER + b"(" + as_long_as(kind(event, _HASH)) + b')"' + method,
+                "page": b"(" + NUMBER + b'),"prev":"(' + any_hash + b")" + number,
             }
-        )
+            return LineForm(dict(sorted({**every, **forms, **fields}.items())))
 
-    def read(self, text: bytes, number: int) -> UsualRows | None:
+        # Both hashes in one group, since they are looked at in one go.
+        hashes = b'"(%b","trace_id":"%b)"' % (as_long_as(_HASH), as_long_as(_HASH[:32]))
+        self._extracted = page(b"EXTRACTED", {"text_sha256": hashes})
+        self._duplicate = page(b"DUPLICATE", {"duplicate_of": TEXT, "text_sha256": b'""', "trace_id": TEXT})
+        ended = {
+            "doc_id": b'"D([0-9]{7}|[1-9][0-9]{7,11})"',
+            "doc_prev": b'"(' + any_hash + b')"',
+            "doc_sha256": b'"(' + any_hash + b')"(?:,"duplicate_of":' + TEXT + b")?+",
+            "event": b'"DOCUMENT"',
+            "key": b'"(' + any_hash + b')"',
+            "mtime_ns": TEXT,
+            "outcome": b'"(EXTRACTED|DUPLICATE)"',
+            "page_count": b"(" + NUMBER,
+            "pages_dead_letter": NUMBER,
+            "pages_duplicate": NUMBER,
+            "pages_extracted": NUMBER + b")",
+            "path": TEXT,
+            "path_b64": TEXT,
+            "prev": b'"(' + any_hash + b')"',
+            "repaired": b"(?:true|false)",
+            "request_id": re.escape(written),
+            "root": TEXT,
+            "root_b64": TEXT,
+            "run": b"(" + DIGITS + b',"seq":' + DIGITS + b")",
+            "size_bytes": NUMBER,
+            "trace_id": TEXT,
+            "version": NUMBER,
+        }
+        self._ended = LineForm(dict(sorted({**every, **ended}.items())))
+
+    def read(self, text: bytes, number: int, run: int) -> UsualRows | None:
         """Return what lines hold, or None where one of them seems to be of a usual form and is not quite.
 
         Args:
             text: Whole lines with their newlines.
             number: How many.
+            run: The present one.
         """
         found = self._extracted.read(text, range(number))
         *columns, hashes, times = found.columns
         # A pattern looks at digit by digit; this is several times as fast. Nothing but the name between may be left.
         if len(b"".join(hashes).translate(None, _HEX_DIGITS)) != len(hashes) * _NOT_HEX_DIGITS:
             return None
+        before_number = b'%b%d,"seq":' % (self._before_run, run)
+        pages = [_page_rows(b"EXTRACTED", before_number, found.places, columns)]
+        ends = []
         moments = set(times)
-        extracted = _page_rows("EXTRACTED", found.places, columns)
-        is_text = _is_utf8(found.rest)
-        found = self._duplicate.read(found.rest, found.rest_places)
-        *columns, times = found.columns
-        moments.update(times)
-        duplicate = _page_rows("DUPLICATE", found.places, columns)
-        found = self._ended.read(found.rest, found.rest_places)
-        doc_ids, doc_prevs, sha256s, keys, outcomes, page_counts, prevs, numbers, times = found.columns
-        moments.update(times)
-        ends = EndRows(
-            places=found.places,
-            prevs=prevs,
-            numbers=numbers,
-            doc_ids=doc_ids,
-            doc_prevs=doc_prevs,
-            doc_sha256s=sha256s,
-            keys=keys,
-            outcomes=outcomes,
-            counts=page_counts,
-        )
-        if not is_text or not all(is_timestamp(moment.decode("latin-1")) for moment in moments):
+        rest = found.rest
+        if not _is_utf8(rest):
             return None
-        return UsualRows(pages=(extracted, duplicate), ends=ends, others=found.rest_places)
+        if b'"event":"DUPLICATE"' in found.rest:
+            found = self._duplicate.read(found.rest, found.rest_places)
+            *columns, times = found.columns
+            moments.update(times)
+            pages.append(_page_rows(b"DUPLICATE", before_number, found.places, columns))
+        if b'"event":"DOCUMENT"' in found.rest:
+            found = self._ended.read(found.rest, found.rest_places)
+            doc_ids, doc_prevs, sha256s, keys, outcomes, page_counts, prevs, numbers, times = found.columns
+            moments.update(times)
+            ends.append(
+                EndRows(
+                    places=found.places,
+                    doc_ids=doc_ids,
+                    doc_prevs=doc_prevs,
+                    doc_sha256s=sha256s,
+                    keys=keys,
+                    outcomes=outcomes,
+                    counts=page_counts,
+                    prevs=prevs,
+                    numbers=numbers,
+                    before_number=b'%d,"seq":' % run,
+                )
+            )
+        if not all(is_timestamp(moment.decode("latin-1")) for moment in moments):
+            return None
+        others = dict(zip(found.rest_places, found.rest.split(b"\n"), strict=False))  # nothing follows the last newline
+        return UsualRows(pages=pages, ends=ends, others=others)
 
 
-def _page_rows(event: str, places: Sequence[int], columns: Sequence[Sequence[bytes]]) -> PageRows:
+def _page_rows(
+    event: bytes, before_number: bytes, places: Sequence[int], columns: Sequence[Sequence[bytes]]
+) -> PageRows:
     """Return the rows of pages, of the columns in the order in which records are written."""
-    doc_ids, doc_prevs, sha256s, keys, pages, prevs, numbers = columns
+    heads, kinds, pages, prevs, numbers = columns
     return PageRows(
         event=event,
         places=places,
+        heads=heads,
+        kinds=kinds,
+        pages=pages,
         prevs=prevs,
         numbers=numbers,
-        doc_ids=doc_ids,
-        doc_prevs=doc_prevs,
-        doc_sha256s=sha256s,
-        keys=keys,
-        pages=pages,
+        before_number=before_number,
     )
 
 

@@ -77,7 +77,8 @@ def parse(line: bytes) -> tuple[dict[str, Any], Sequence[str]]:
         FormError: When it is not.
     """
     try:
-        fields = _decode(line.decode(json.detect_encoding(line), "surrogatepass"))  # as json.loads does
+        encoding = "utf-8" if line.startswith(b'{"') else json.detect_encoding(line)
+        fields = _decode(line.decode(encoding, "surrogatepass"))  # as json.loads does
         written = _encode(fields).encode()
     except (ValueError, RecursionError) as error:  # a lone surrogate, which has no UTF-8 form, is a ValueError, too
         raise FormError("the line is no JSON object of whole numbers, texts and flags") from error
