@@ -229,8 +229,7 @@ class UsualLines:
         pages = [_page_rows(b"EXTRACTED", before_number, found.places, columns)]
         ends = []
         moments = set(times)
-        rest = found.rest
-        if not _is_utf8(rest):
+        if not _is_utf8(found.rest):
             return None
         if b'"event":"DUPLICATE"' in found.rest:
             found = self._duplicate.read(found.rest, found.rest_places)
