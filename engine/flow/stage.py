@@ -23,7 +23,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LATENCY_SHARE = 0.1
-"""How much the newest item counts in the recent mean."""
+"""How much the newest hand-over counts in the recent means."""
+_TOGETHER_S = 1.0
+"""How long a worker should need for what it takes at once: its results come together, and are lost together."""
 
 
 class Stage(Generic[T, R]):
@@ -48,7 +50,8 @@ class Stage(Generic[T, R]):
         process: Turns items into as many results; a bad item is a result, too, and not an exception.
         deliver: Takes over an item's result; while it waits, so does the worker.
         weight: What an item counts, always the same for the same item.
-        together: Gives the most weight that a worker takes at once of what waits; one item goes even if heavier.
+        together: Gives the most weight that a worker takes at once of what waits: less where it lately needed more
+            than a second for that. One item always goes.
         clock: Tells the time.
     """
 
@@ -99,6 +102,7 @@ class Stage(Generic[T, R]):
         self._completed = 0
         self._dropped = 0
         self._latency_s: float | None = None
+        self._pace_s: float | None = None  # for each unit of weight
 
     def __repr__(self) -> str:
         holds = ", ".join(hold.cause for hold in self._gate.holds)
@@ -314,7 +318,7 @@ class Stage(Generic[T, R]):
         assert task is not None  # noqa: S101  # a coroutine runs in a task
         self._idle[number] = task
         try:
-            return await self._queue.get_batch(self._together())
+            return await self._queue.get_batch(self._taken_at_once)
         except QueueClosed:
             return []
         finally:
@@ -327,7 +331,7 @@ class Stage(Generic[T, R]):
         self._busy += 1
         try:
             results = await self._process(items)
-            self._note_latency(self._clock.monotonic() - started_s)
+            self._note_latency(self._clock.monotonic() - started_s, ours)
             for item, weight, result in zip(items, weights, results, strict=True):
                 ours -= weight
                 self._handed_over += weight
@@ -341,9 +345,17 @@ class Stage(Generic[T, R]):
                 self._drop(ours)
             self._busy -= 1
 
-    def _note_latency(self, latency_s: float) -> None:
-        before_s = latency_s if self._latency_s is None else self._latency_s
-        self._latency_s = before_s + (latency_s - before_s) * _LATENCY_SHARE
+    @property
+    def _taken_at_once(self) -> int:
+        """The most weight that a worker takes now."""
+        most = self._together()
+        if self._pace_s is None:
+            return 1
+        return most if most * self._pace_s <= _TOGETHER_S else max(1, int(_TOGETHER_S / self._pace_s))
+
+    def _note_latency(self, latency_s: float, weight: int) -> None:
+        self._latency_s = _recent_mean(self._latency_s, latency_s)
+        self._pace_s = _recent_mean(self._pace_s, latency_s / weight)
 
     def _abandon(self) -> None:
         self.close()
@@ -353,3 +365,7 @@ class Stage(Generic[T, R]):
     def _drop(self, weight: int) -> None:
         self._permits.release(weight)
         self._dropped += weight
+
+
+def _recent_mean(before: float | None, new: float) -> float:
+    return new if before is None else before + (new - before) * _LATENCY_SHARE

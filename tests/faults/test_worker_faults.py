@@ -39,7 +39,8 @@ from tests.support.runs import GoldenSet, golden_set, records_of, run_once
 pytestmark = needs_posix
 
 ONE_WORKER = ("--workers", "1")
-PATIENT = ("--page-clock", "1h", "--document-clock", "1h", *ONE_WORKER)
+PATIENT = ("--page-clock", "1h", "--document-clock", "1h", "--span", "4", *ONE_WORKER)
+"""With spans this short, no document is taken together with the one that never ends, and waits for it."""
 ON_ITS_PAGE_S = 1.0
 """Processor time after which a worker has certainly started and read on, so that it can only be on its endless page."""
 

@@ -253,7 +253,7 @@ async def test_a_closed_queue_behind_the_stage_is_not_taken_for_its_own_end() ->
 
 
 async def test_a_worker_takes_together_what_fits_and_hands_over_each_item_by_itself() -> None:
-    """Up to a weight, in the order of the queue; one that is heavier goes alone, and nothing overtakes it."""
+    """Up to a weight, in the order of the queue; one that is heavier goes alone, as the first one does."""
     batches: list[list[Any]] = []
     delivered: list[tuple[Any, Any]] = []
 
@@ -265,12 +265,12 @@ async def test_a_worker_takes_together_what_fits_and_hands_over_each_item_by_its
         delivered.append((item, result))
 
     stage, permits = stage_together(process, deliver, together=10)
-    items = (4, 5, 2, 12, 1, 9, 1)
+    items = (3, 4, 5, 2, 12, 1, 9, 1)
     for item in items:
         at_once(stage.admit(item))
     stage.close()
     await stage.run()
-    assert batches == [[4, 5], [2], [12], [1, 9], [1]]
+    assert batches == [[3], [4, 5], [2], [12], [1, 9], [1]]
     assert delivered == [(item, str(item)) for item in items]
     assert permits.held == stage.in_flight == sum(items)
     stage.complete(sum(items))
@@ -285,11 +285,11 @@ async def test_what_was_not_handed_over_comes_back_when_a_delivery_fails() -> No
             raise RuntimeError("fault")
 
     stage, permits = stage_together(same, deliver, together=20)
-    for item in (2, 3, 4, 5):
+    for item in (1, 2, 3, 4, 5):
         at_once(stage.admit(item))
     with pytest.raises(ExceptionGroup):
         await stage.run()
-    assert permits.held == stage.statistics().uncommitted == stage.in_flight == 2 + 3
+    assert permits.held == stage.statistics().uncommitted == stage.in_flight == 1 + 2 + 3
 
 
 async def test_a_result_is_missing_for_no_item() -> None:
@@ -299,11 +299,48 @@ async def test_a_result_is_missing_for_no_item() -> None:
         return items[1:]
 
     stage, _ = stage_together(one_short, nothing, together=20)
-    for item in (2, 3):
+    for item in (2, 3, 4):
         at_once(stage.admit(item))
     with pytest.raises(ExceptionGroup) as raised:
         await stage.run()
     assert raised.group_contains(ValueError)
+
+
+async def test_a_worker_takes_no_more_at_once_than_it_gets_through_in_a_second() -> None:
+    """Results come together and are lost together: slow items go one by one, and quick ones together again."""
+    clock = ManualClock()
+    batches: list[int] = []
+
+    async def process(items: Sequence[int]) -> Sequence[int]:
+        batches.append(len(items))
+        clock.advance(sum(items) / 1000)  # an item is its own time in milliseconds
+        return items
+
+    async def deliver(_item: int, _result: int) -> None:
+        stage.complete(1)
+
+    stage: Stage[int, int] = Stage(
+        name="paced",
+        queue=BoundedQueue(2000),
+        permits=Permits(2000),
+        bucket=TokenBucket(rate_per_s=None, burst=1, clock=clock),
+        gate=WatermarkGate(hi=2000, lo=1, clock=clock),
+        workers=1,
+        process=process,
+        deliver=deliver,
+        clock=clock,
+        together=lambda: 50,
+    )
+    for item in (*[1] * 151, *[2000] * 60, *[1] * 800):
+        at_once(stage.admit(item))
+    stage.close()
+    await stage.run()
+    assert batches[:4] == [1, 50, 50, 50]
+    assert 1 in batches[5:]
+    slow = batches[4 : batches.index(1, 1) + 1]
+    assert slow == sorted(slow, reverse=True), "it takes fewer and fewer while they are slow"
+    assert batches[-2] == 50
+    assert sum(batches) == 151 + 60 + 800
 
 
 @pytest.mark.parametrize("place", ["waiting", "processing", "delivering"])
