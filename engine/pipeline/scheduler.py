@@ -67,6 +67,7 @@ class SpanScheduler:
         self._large_room = large_room
         self._begun_at_once = begun_at_once
         self._retry_room = retry_room
+        self._bunch = small_room // 4
         self._small: deque[_Waiting] = deque()
         self._large: deque[_Waiting] = deque()
         self._begun: deque[_Waiting] = deque()
@@ -89,11 +90,22 @@ class SpanScheduler:
         return not (self._small or self._large or self._begun or self._retries)
 
     async def reserve(self) -> None:
-        """Wait until there is room for one more document, and keep it; `settle` gives it back."""
-        while len(self._small) + self._reserved >= self._small_room or len(self._large) >= self._large_room:
-            self._room.clear()
-            await self._room.wait()
+        """Wait until there is room for one more document, and keep it; `settle` gives it back.
+
+        Once it is full, nobody gets in before there is room for a bunch, so that documents are looked into in bunches.
+        """
+        if self._free <= 0:
+            while self._free <= 0 or (self._free < self._bunch <= len(self._small)):
+                self._room.clear()
+                await self._room.wait()
         self._reserved += 1
+
+    @property
+    def _free(self) -> int:
+        """For how many documents there is room."""
+        if len(self._large) >= self._large_room:
+            return 0
+        return self._small_room - len(self._small) - self._reserved
 
     def settle(self) -> None:
         """Give reserved room back: the document was added, or there is nothing to add."""

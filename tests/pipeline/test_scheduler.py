@@ -137,6 +137,40 @@ async def test_reserve_waits_for_room_and_gets_it_when_a_document_leaves() -> No
     await third
 
 
+async def test_room_that_was_used_up_is_filled_in_bunches() -> None:
+    """A document that leaves lets nobody in by itself, so that those that come in can be looked into together."""
+    waiting = scheduler(small_room=8)
+    for number in range(1, 9):
+        await waiting.reserve()
+        waiting.add(document(number, 1), [range(1, 2)])
+        waiting.settle()
+    ninth = asyncio.ensure_future(waiting.reserve())
+    waiting.try_next()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not ninth.done()
+    waiting.try_next()
+    async with asyncio.timeout(30):
+        await ninth
+        await waiting.reserve()
+
+
+async def test_documents_that_are_looked_into_for_long_keep_no_room_empty() -> None:
+    """Where nearly nothing waits, whatever room there is is filled: files being written may keep the rest for long."""
+    waiting = scheduler(small_room=8)
+    for _ in range(7):
+        await waiting.reserve()
+    await waiting.reserve()
+    waiting.add(document(1, 1), [range(1, 2)])
+    waiting.settle()
+    ninth = asyncio.ensure_future(waiting.reserve())
+    await asyncio.sleep(0)
+    assert not ninth.done()
+    waiting.try_next()
+    async with asyncio.timeout(30):
+        await ninth
+
+
 async def test_a_cancelled_next_loses_no_span() -> None:
     """A span added after `next` was cancelled is still there for the following call."""
     waiting = scheduler()
