@@ -145,6 +145,7 @@ async def test_room_that_was_used_up_is_filled_in_bunches() -> None:
         waiting.add(document(number, 1), [range(1, 2)])
         waiting.settle()
     ninth = asyncio.ensure_future(waiting.reserve())
+    await asyncio.sleep(0)
     waiting.try_next()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
