@@ -155,6 +155,8 @@ class ChainCheck:
                         continue
                     lines = _lines(text)[first:stop]
                 case line:
+                    if self._usual.tells_of_a_hold(line, prevs[first], seq + first + 1, run):
+                        continue
                     lines = [line]
             self.records, self._seq, self._prev = records + first, seq + first, prevs[first]
             for line, line_hash in zip(lines, hashes[first:stop], strict=True):

@@ -52,7 +52,7 @@ class LineForm:
     def __init__(self, fields: Mapping[str, bytes]) -> None:
         written = b",".join(b'"%s":%s' % (name.encode(), pattern) for name, pattern in fields.items())
         pattern = re.compile(rb"\{" + written + rb"\}\n", re.DOTALL)  # begins with plain bytes, which are found fast
-        self._split = pattern.split
+        self._split, self._match = pattern.split, pattern.fullmatch
         self._width = pattern.groups + 1
 
     def read(self, text: bytes, places: Sequence[int]) -> FormRows:
@@ -83,6 +83,11 @@ class LineForm:
             rest=b"".join(gaps),
             rest_places=others,
         )
+
+    def values(self, line: bytes) -> Sequence[bytes] | None:
+        """Return what one line, given with its newline, holds; None where it has not this form."""
+        found = self._match(line)
+        return None if found is None else found.groups()
 
     def _nothing(self, text: bytes, places: Sequence[int]) -> FormRows:
         return FormRows(columns=[[]] * (self._width - 1), places=(), rest=text, rest_places=places)

@@ -211,6 +211,18 @@ class UsualLines:
             "version": NUMBER,
         }
         self._ended = LineForm(dict(sorted({**every, **ended}.items())))
+        held = {
+            "cause": TEXT,
+            "event": b'"(?:HELD|RELEASED)"',
+            "mono_ms": NUMBER,
+            "prev": b'"(' + any_hash + b')"',
+            "queue_depth": NUMBER,
+            "request_id": re.escape(written),
+            "run": b"(" + DIGITS + b',"seq":' + DIGITS + b")",
+            "ts": every["ts"],
+            "v": every["v"],
+        }
+        self._held = LineForm(held)
 
     def read(self, text: bytes, number: int, run: int) -> UsualRows | None:
         """Return what lines hold, or None where one of them seems to be of a usual form and is not quite.
@@ -258,6 +270,21 @@ class UsualLines:
             return None
         others = dict(zip(found.rest_places, found.rest.split(b"\n"), strict=False))  # nothing follows the last newline
         return UsualRows(pages=pages, ends=ends, others=others)
+
+    def tells_of_a_hold(self, line: bytes, prev: bytes, seq: int, run: int) -> bool:
+        """Whether a line tells of a hold that began or ended, and is what it must be; they come with every commit.
+
+        Args:
+            line: One of the others that were read, without its newline.
+            prev: Hash of the line before it.
+            seq: Number that it must have.
+            run: The present one.
+        """
+        found = self._held.values(line + b"\n")
+        if found is None:
+            return False
+        found_prev, number, moment = found
+        return (found_prev, number) == (prev, b'%d,"seq":%d' % (run, seq)) and is_timestamp(moment.decode("latin-1"))
 
 
 def _page_rows(

@@ -76,6 +76,10 @@ def _retry(doc_id: int) -> bytes:
     return _written(_record("RETRY", **fields, **document))
 
 
+def _hold(event: str) -> bytes:
+    return _written(_record(event, cause="watermark", queue_depth=192))
+
+
 def _chained(lines: Sequence[bytes]) -> Lines:
     """Return lines numbered and linked anew, with all else in them as it is written, be it JSON or not."""
     chained, last_of, root = [HEADER], dict[bytes, bytes](), _hash(HEADER)
@@ -123,9 +127,16 @@ def _altered(source: random.Random, line: bytes) -> Iterator[bytes]:
 
 
 def test_pages_of_many_shapes_are_all_taken_together() -> None:
-    """Documents by turns, of every length, and with digits more or less: no line but the run's start stands alone."""
-    turns = [*_pages(1, 1, 2, 3), *_pages(2, 1), *_pages(1, *range(4, 1100)), *_pages(2, 2, 3), _end(2, 3)]
-    lines = _log(*turns, *_pages(10_000_000, 1), _end(10_000_000, 1), *_pages(123_456_789_012, 9, 8))
+    """Documents by turns, of any length, with digits more or less, and holds: no line but the run's start is alone."""
+    turns = [*_pages(1, 1, 2, 3), _hold("HELD"), *_pages(2, 1), *_pages(1, *range(4, 1100)), *_pages(2, 2, 3)]
+    lines = _log(
+        *turns,
+        _end(2, 3),
+        _hold("RELEASED"),
+        *_pages(10_000_000, 1),
+        _end(10_000_000, 1),
+        *_pages(123_456_789_012, 9, 8),
+    )
     check = Together(HEADER)
     assert _findings(check, lines)[0] == []
     assert check.singles == 1
@@ -135,11 +146,15 @@ def test_pages_of_many_shapes_are_all_taken_together() -> None:
 
 @pytest.mark.parametrize(
     ("place", "seed"),
-    [(2, 0), *(pytest.param(place, seed, marks=pytest.mark.whole) for place in (1, 2, 3, 5) for seed in range(1, 6))],
+    [
+        (2, 0),
+        (6, 0),
+        *(pytest.param(place, seed, marks=pytest.mark.whole) for place in (1, 2, 3, 5, 6) for seed in range(1, 6)),
+    ],
 )
 def test_no_byte_of_a_line_goes_unseen(place: int, seed: int) -> None:
     """Whatever byte is another, missing or too many, and the chain made anew: the same words are said of it."""
-    lines = [*_pages(1, 1, 2, 3), *_pages(2, 1), _end(2, 1)]
+    lines = [*_pages(1, 1, 2, 3), *_pages(2, 1), _end(2, 1), _hold("HELD"), *_pages(1, 4)]
     found_something = number = 0
     for altered in _altered(random.Random(seed), lines[place - 1]):  # noqa: S311  # repeatable, not secret
         found_something += bool(_both(_log(*lines[: place - 1], altered, *lines[place:])))
