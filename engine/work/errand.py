@@ -16,8 +16,8 @@ from engine.work.slot import MOST_TOLD_APART, Mark
 
 J = TypeVar("J", bound=Job)
 
-_MOST_BYTES = 32 * 1024
-"""Requests sent at once; half of what the smallest usual pipe holds, so that nobody has to wait to write them."""
+_MOST_BYTES = 16 * 1024
+"""Requests sent at once: what the smallest usual pipe holds (macOS), so that nobody has to wait to write them."""
 
 
 class Errand(Generic[J]):

@@ -88,7 +88,7 @@ async def test_no_more_is_sent_at_once_than_a_pipe_holds() -> None:
     """Long paths make an errand shorter; one request always fits, and no more go than a mark tells apart."""
     long = await errand_of(probes(*range(1, 41), location=b"/" + b"x" * 4000))
     assert 1 < len(long.jobs) < 40
-    assert len(long.request) <= 32 * 1024
+    assert len(long.request) <= 16 * 1024
     assert len((await errand_of(probes(1, location=b"/" + b"x" * 60_000))).jobs) == 1
     assert len((await errand_of(probes(*range(1, 1001), location=b""))).jobs) == 256
 
