@@ -4,43 +4,23 @@ Covers which jobs go together, and those that come back untried. Trying again wh
 the workers themselves are that of `workforce`.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
 from engine.models.document import DocumentRef, Failure, Probe, Span, SpanReport
 from engine.models.outcome import Reason
-from engine.settings import Settings
 from engine.work.errand import J
 from engine.work.jobs import ProbeJob, SpanJob, dead_letters
 from engine.work.slot import MOST_TOLD_APART
-from engine.work.workforce import TICK_S, Workforce
+from engine.work.workforce import Workforce
 
 _UNBEGUN_TRIES = 3
 """How many workers may turn out to have died idle before an errand is given up."""
 
 
 class WorkerPool(Workforce):
-    """Extracts documents in worker processes.
-
-    Args:
-        settings: Limits, clocks and the number of workers.
-        command: The command line that starts a worker; the default starts ours.
-        clock: The monotonic clock.
-        tick_s: How often the watchdog looks.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        command: Sequence[str] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        tick_s: float = TICK_S,
-    ) -> None:
-        super().__init__(settings, command=command, clock=clock, tick_s=tick_s)
-        self._requests = 0
+    """Extracts documents in worker processes; made like any workforce."""
 
     async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
         """Open and hash documents, one after the other.
@@ -50,7 +30,7 @@ class WorkerPool(Workforce):
         """
 
         def job(place: int) -> ProbeJob:
-            return ProbeJob.of(documents[place], self._next_number(), self._settings)
+            return ProbeJob.of(documents[place], self.next_number(), self._settings)
 
         return [job.outcome for job in await self._work([document.doc_id for document in documents], job)]
 
@@ -68,7 +48,7 @@ class WorkerPool(Workforce):
         in_time = [span for span, is_late in zip(spans, late, strict=True) if not is_late]
 
         def job(place: int) -> SpanJob:
-            return SpanJob.of(in_time[place], self._next_number(), self._settings)
+            return SpanJob.of(in_time[place], self.next_number(), self._settings)
 
         doc_ids = [span.document.doc_id for span in in_time]
         jobs = iter(await self._work(doc_ids, job, alone=spans[0].alone))
@@ -102,10 +82,6 @@ class WorkerPool(Workforce):
             if in_vain % _UNBEGUN_TRIES == 0:
                 settled |= {place: job for place, job in zip(left, errand.jobs, strict=False) if job in errand.settled}
         return [settled[place] for place in range(len(doc_ids))]
-
-    def _next_number(self) -> int:
-        self._requests += 1
-        return self._requests
 
 
 def _errands(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:

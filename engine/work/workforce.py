@@ -29,7 +29,7 @@ from engine.work.watch import DocumentTimes, Watch
 
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.25
+_TICK_S = 0.25
 WORTH_ENDING_BYTES = 128 * MIB
 """Resident memory below which ending a worker gives little back: at rest it takes half of that."""
 _CLOSE_S = 20.0
@@ -52,7 +52,7 @@ class Workforce:
         *,
         command: Sequence[str] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        tick_s: float = TICK_S,
+        tick_s: float = _TICK_S,
     ) -> None:
         self._usable_bytes = usable_memory_bytes()
         self._settings = settings.within(self._usable_bytes)
@@ -64,6 +64,7 @@ class Workforce:
         self._staff: dict[Keeper, Worker] = {}
         self._leaving: list[Keeper] = []
         self._times = DocumentTimes()
+        self._requests = 0
         self._starts = StartRecord()
         self._broken = ""
         self._closed = False
@@ -151,6 +152,11 @@ class Workforce:
             keeper.join(1.0)
 
     # Handing out workers
+
+    def next_number(self) -> int:
+        """Return the number of the next request."""
+        self._requests += 1
+        return self._requests
 
     async def run_errand(self, doc_id: int, jobs: Callable[[], Iterable[J]], *, alone: bool = False) -> Errand[J]:
         """Wait for a worker, send it on an errand, and return the errand once it is over.

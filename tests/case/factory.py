@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from engine.case.casefile import CaseFile
+from engine.case.chaincheck import ChainCheck
 from engine.case.schema import MIGRATIONS, apply_steps
 from engine.case.storage import connect_writer, has_log, transaction
 from engine.models.document import Failure, FoundFile, PageResult, PageUnit, Probe
@@ -189,3 +190,21 @@ def first_version(path: Path) -> None:
     finally:
         connection.close()
     whole.unlink()
+
+
+class OneByOne(ChainCheck):
+    """Takes every line of a log in the general way, which knows nothing of lines that look alike."""
+
+    def _take(self, text: bytes, hashes: Sequence[bytes]) -> None:
+        for line, line_hash in zip(text.split(b"\n")[:-1], hashes, strict=True):
+            self._take_one(line, line_hash)
+
+
+class Together(ChainCheck):
+    """Counts how many lines of a log were taken one by one."""
+
+    singles = 0
+
+    def _take_one(self, line: bytes, line_hash: bytes) -> None:
+        self.singles += 1
+        super()._take_one(line, line_hash)

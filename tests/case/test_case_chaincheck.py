@@ -17,27 +17,22 @@ from engine.case.export import export_audit
 from engine.case.verify import LONGEST_LINE, verify_file
 from engine.models.facts import FilesFound, Noted
 from engine.models.outcome import Method, Reason, SkipReason
-from tests.case.factory import commit_all, dead, done, extracted, failed, file, found, probed, rechained, retried
+from tests.case.factory import (
+    OneByOne,
+    Together,
+    commit_all,
+    dead,
+    done,
+    extracted,
+    failed,
+    file,
+    found,
+    probed,
+    rechained,
+    retried,
+)
 
 Lines = list[bytes]
-
-
-class OneByOne(ChainCheck):
-    """Takes every line in the general way, which knows nothing of lines that look alike."""
-
-    def _take(self, text: bytes, hashes: Sequence[bytes]) -> None:
-        for line, line_hash in zip(text.split(b"\n")[:-1], hashes, strict=True):
-            self._take_one(line, line_hash)
-
-
-class Together(ChainCheck):
-    """Counts how many lines were taken one by one."""
-
-    singles = 0
-
-    def _take_one(self, line: bytes, line_hash: bytes) -> None:
-        self.singles += 1
-        super()._take_one(line, line_hash)
 
 
 def _log(case: CaseFile, tmp_path: Path) -> Lines:

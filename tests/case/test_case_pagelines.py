@@ -11,29 +11,12 @@ import pytest
 
 from engine.case.chaincheck import ChainCheck
 from engine.case.pagelines import in_a_row
+from tests.case.factory import OneByOne, Together
 
 Lines = list[bytes]
 
 HEADER = b'{"case_id":"abab","created":"x","format":"sluicegate-audit","request_id":"R. \xc3\xa4","v":1}'
 PLAIN = "2026-03-04T05:06:07.000000+00:00"
-
-
-class OneByOne(ChainCheck):
-    """Takes every line in the general way, and trusts no form."""
-
-    def _take(self, text: bytes, hashes: Sequence[bytes]) -> None:
-        for line, line_hash in zip(text.split(b"\n")[:-1], hashes, strict=True):
-            self._take_one(line, line_hash)
-
-
-class Together(ChainCheck):
-    """Counts the lines that were taken one by one."""
-
-    singles = 0
-
-    def _take_one(self, line: bytes, line_hash: bytes) -> None:
-        self.singles += 1
-        super()._take_one(line, line_hash)
 
 
 def _written(fields: dict[str, Any]) -> bytes:
