@@ -16,9 +16,6 @@ from engine.work.slot import MOST_TOLD_APART, Mark
 
 J = TypeVar("J", bound=Job)
 
-_MOST_BYTES = 16 * 1024
-"""Requests sent at once: what the smallest usual pipe holds (macOS), so that nobody has to wait to write them."""
-
 
 class Errand(Generic[J]):
     """Jobs on their way through one worker.
@@ -26,13 +23,14 @@ class Errand(Generic[J]):
     Args:
         jobs: At least one, with numbers in a row. As many of them are taken as may be sent at once.
         over: Set when the errand is over: to False where the worker had died before, so that nobody has tried.
+        most_bytes: How much may be sent at once.
     """
 
-    def __init__(self, jobs: Sequence[J], over: "asyncio.Future[bool]") -> None:
+    def __init__(self, jobs: Sequence[J], over: "asyncio.Future[bool]", *, most_bytes: int) -> None:
         self.over = over
         self.settled: list[J] = []
         """Jobs that have an outcome."""
-        self._unsettled = list(jobs[: _fitting(jobs)])
+        self._unsettled = list(jobs[: _fitting(jobs, most_bytes)])
         self.jobs: Sequence[J] = tuple(self._unsettled)
         self.request = b"".join([job.request for job in self.jobs])
         """Their requests as frames."""
@@ -92,11 +90,11 @@ class Errand(Generic[J]):
         self._unsettled.remove(job)
 
 
-def _fitting(jobs: Sequence[Job]) -> int:
+def _fitting(jobs: Sequence[Job], most_bytes: int) -> int:
     """Return how many of the first jobs may be sent at once; one always may."""
     size_bytes = 0
     for number, job in enumerate(jobs[:MOST_TOLD_APART]):
         size_bytes += len(job.request)
-        if number and size_bytes > _MOST_BYTES:
+        if number and size_bytes > most_bytes:
             return number
     return min(len(jobs), MOST_TOLD_APART)

@@ -99,6 +99,11 @@ class Keeper:
         """Its resident memory when it was last measured."""
         return 0 if self._process is None else self._process.rss_bytes
 
+    @property
+    def request_bytes(self) -> int:
+        """How many bytes may be sent at once to a worker that is idle."""
+        return 0 if self._process is None else self._process.request_bytes
+
     def start(self) -> None:
         """Spawn the worker."""
         self._thread.start()

@@ -32,6 +32,9 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.001, 0.02
 _PIPE_BYTES = 256 * 1024
 """Room asked for in the pipe of answers: one of a usual span then fits whole, and wakes its reader once."""
 
+_REQUEST_BYTES = 32 * 1024
+"""Half of what the smallest usual pipe holds, so that nobody has to wait to write."""
+
 
 def default_command() -> tuple[str, ...]:
     """Return the command line that starts a worker: this Python, isolated from the user's environment."""
@@ -96,6 +99,15 @@ class WorkerProcess:
     def exit_status(self) -> int | None:
         """How it ended (a signal as a negative number), or None while it has not been reaped."""
         return self._popen.returncode
+
+    @property
+    def request_bytes(self) -> int:
+        """How many bytes it can be sent at once when it has read all that came before."""
+        if sys.platform == "linux":
+            with suppress(OSError, ValueError):  # its end may just have been noticed
+                # A user who has very many pipes gets small ones.
+                return min(_REQUEST_BYTES, fcntl.fcntl(self.stdin.fileno(), fcntl.F_GETPIPE_SZ))
+        return _REQUEST_BYTES
 
     def send(self, data: bytes) -> bool:
         """Write to its standard input without ever waiting; return whether everything went in.

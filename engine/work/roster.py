@@ -17,8 +17,10 @@ from engine.models.outcome import Reason
 from engine.models.run import WorkerView
 from engine.settings import Settings
 from engine.work.errand import Errand
+from engine.work.jobs import Job
 from engine.work.keeper import Keeper
 from engine.work.kept import KeptOpen
+from engine.work.slot import Mark
 from engine.work.watch import DocumentTimes, Watch, overdue
 
 
@@ -45,6 +47,8 @@ class Worker:
     confined: bool = False
     """Whether it reported that every layer of its sandbox is in force."""
     errand: Errand[Any] | None = None
+    at: Job | None = None
+    """The job of its errand that it was at when its time was last counted."""
     alone: bool = False
     """Whether its present errand is its only one."""
     errands: int = 0
@@ -61,6 +65,7 @@ class Worker:
     def begin(self, errand: Errand[Any], now_s: float, *, alone: bool) -> bool:
         """Give it an errand, and return whether it was there to take it."""
         self.errand, self.alone = errand, alone
+        self.at = errand.jobs[0]
         self.errands += 1
         mark = self.keeper.slot.read()
         self.watch = Watch(now_s, mark)
@@ -73,13 +78,24 @@ class Worker:
         if self.errand is None:
             return None
         mark = self.keeper.slot.read()
-        doc_id = self.errand.told_of(mark).doc_id
-        times.add(doc_id, self.watch.advance(now_s, mark))
+        job = self.errand.told_of(mark)
+        doc_id = job.doc_id
+        self.spend(now_s, job, times, mark)
         if self.keeper.rss_bytes > settings.worker.kill_rss_bytes:
             return Failure(reason=Reason.MEMORY_LIMIT)
         if overdue(self.watch, mark, settings.clocks, times.spent_s(doc_id)):
             return Failure(reason=Reason.TIME_LIMIT)
         return None
+
+    def spend(self, now_s: float, job: Job, times: DocumentTimes, mark: Mark | None = None) -> None:
+        """Count its time up to now, for the document that it is at.
+
+        Of several short ones since the last call, none took all of the time: it is nobody's.
+        """
+        step_s = self.watch.advance(now_s, mark)
+        if job is self.at:
+            times.add(job.doc_id, step_s)
+        self.at = job
 
     def worn_out(self, settings: Settings) -> bool:
         """Whether it has to be replaced before its next errand, or is not needed any more."""

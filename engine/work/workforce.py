@@ -170,7 +170,7 @@ class Workforce:
             WorkerStartError: When workers can no longer be started, or all are ended.
         """
         worker = await self._take(doc_id, fresh=alone)
-        errand = Errand(tuple(jobs()), self._loop.create_future())
+        errand = Errand(tuple(jobs()), self._loop.create_future(), most_bytes=worker.keeper.request_bytes)
         self._give(worker, errand, alone=alone)
         try:
             await errand.over
@@ -319,7 +319,7 @@ class Workforce:
     def on_done(self, keeper: Keeper, errand: Errand[Any], *, begun: bool, alive: bool) -> None:
         """Give an errand's outcome to whoever waits for it, and take the worker back."""
         worker = self._staff[keeper]
-        self._times.add(errand.jobs[-1].doc_id, worker.watch.advance(self._clock()))
+        worker.spend(self._clock(), errand.settled[-1], self._times)
         worker.pages_done += errand.pages
         worker.errand = None
         if not errand.over.done():

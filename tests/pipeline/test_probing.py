@@ -87,6 +87,35 @@ async def test_a_document_to_try_again_goes_alone(tmp_path: Path) -> None:
     assert sorted(extractor.together[1:]) == [[2], [3]]
 
 
+async def test_a_document_that_an_earlier_run_suspected_goes_alone(tmp_path: Path) -> None:
+    """One more worker that ends, whoever is to blame, would make it a dead letter."""
+    folder, case = write_documents(tmp_path / "in", [1] * 4), tmp_path / "c.sluice"
+    settings = Settings(flow=FlowLimits.build(workers=1))
+    alone = asyncio.Event()
+
+    class Stopping(Recording):
+        async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
+            """Override: never come back from a second try."""
+            if len(documents) == 1:
+                alone.set()
+                await asyncio.get_running_loop().create_future()
+            return await super().probe(documents)
+
+    def blame(_document: DocumentRef) -> Failure:
+        return Failure(reason=Reason.WORKER_CRASHED)
+
+    async with open_run(case, folder, Stopping(probe=blame), settings) as run:
+        running = asyncio.ensure_future(run.execute())
+        async with asyncio.timeout(60):
+            await alone.wait()
+        running.cancel()
+        await asyncio.wait([running])
+    extractor = Recording(probe=one_page)
+    summary = await run_once(case, None, extractor, settings)
+    assert summary.counts.documents.extracted == 4
+    assert extractor.together == [[1], [2], [3], [4]]
+
+
 class Groups:
     """A case that notes how many looks into documents each commit holds."""
 

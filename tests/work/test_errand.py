@@ -23,8 +23,11 @@ from engine.work.messages import (
 from engine.work.slot import Mark, Phase
 from tests.faults import saboteur
 from tests.support import pdfs
-from tests.work.kit import invented, opened, pages_of, read, ref, running_pool, settings, whole
+from tests.work.kit import impostor, invented, opened, pages_of, read, ref, running_pool, settings, whole
 from tests.work.test_child import Child
+
+if sys.platform == "linux":
+    import fcntl
 
 CRASHED = Failure(reason=Reason.WORKER_CRASHED)
 
@@ -42,7 +45,7 @@ def spans(*numbers: int, pages: int = 2) -> list[SpanJob]:
 
 async def errand_of(jobs: list[ProbeJob] | list[SpanJob]) -> Errand[ProbeJob | SpanJob]:
     """Return an errand."""
-    return Errand(jobs, asyncio.get_running_loop().create_future())
+    return Errand(jobs, asyncio.get_running_loop().create_future(), most_bytes=32 * 1024)
 
 
 def taken(errand: Errand[ProbeJob | SpanJob], data: bytes) -> bool:
@@ -91,6 +94,19 @@ async def test_no_more_is_sent_at_once_than_a_pipe_holds() -> None:
     assert len(long.request) <= 16 * 1024
     assert len((await errand_of(probes(1, location=b"/" + b"x" * 60_000))).jobs) == 1
     assert len((await errand_of(probes(*range(1, 1001), location=b""))).jobs) == 256
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a pipe cannot be made smaller")
+@pytest.mark.one_loop("asyncio")
+async def test_a_small_pipe_costs_no_worker_and_no_document_a_try() -> None:
+    """A user who has very many pipes gets small ones: then less is sent at once."""
+    async with running_pool(command=impostor("answers")) as pool:
+        (worker,) = pool._staff.values()
+        assert worker.keeper._process is not None
+        fcntl.fcntl(worker.keeper._process.stdin.fileno(), fcntl.F_SETPIPE_SZ, 4096)
+        found = await pool.probe([ref(b"/" + b"x" * 1000, number) for number in range(1, 17)])
+        assert all(isinstance(one, Probe) for one in found)
+        assert worker in pool._staff.values()
 
 
 @pytest.mark.one_loop("asyncio")

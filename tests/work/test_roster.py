@@ -2,15 +2,23 @@
 
 import asyncio
 import os
+import sys
 from typing import Any
 
 import pytest
 
 from engine.errors import WorkerStartError
+from engine.models.document import Failure
+from engine.models.outcome import Reason
+from engine.settings import Clocks, Settings
+from engine.work.errand import Errand
+from engine.work.jobs import SpanJob
 from engine.work.keeper import Keeper, Staffing
 from engine.work.memory import MemorySampler
 from engine.work.roster import Caller, Roster, Worker
-from engine.work.watch import Watch
+from engine.work.slot import Phase, Slot
+from engine.work.watch import DocumentTimes, Watch
+from tests.work.kit import invented, whole
 
 
 class Nobody:
@@ -20,14 +28,19 @@ class Nobody:
         raise AssertionError(name)
 
 
+def worker_of(number: int) -> Worker:
+    """Return a worker that has no process."""
+    staffing = Staffing(command=(), parent_pid=os.getpid(), owner=Nobody(), sampler=MemorySampler(), post=print)
+    keeper = Keeper(staffing, name="idle", address_space_bytes=1)
+    return Worker(number=number, keeper=keeper, address_space_bytes=1, watch=Watch(0.0))
+
+
 def roster_of(*numbers: int) -> Roster:
     """Return a roster with idle workers, none of which has a process."""
-    staffing = Staffing(command=(), parent_pid=os.getpid(), owner=Nobody(), sampler=MemorySampler(), post=print)
     roster = Roster()
     for number in numbers:
-        keeper = Keeper(staffing, name="idle", address_space_bytes=1)
-        keeper.slot.close()
-        worker = Worker(number=number, keeper=keeper, address_space_bytes=1, watch=Watch(0.0))
+        worker = worker_of(number)
+        worker.keeper.slot.close()
         roster.workers[number] = worker
         roster.put_idle(worker)
     return roster
@@ -132,3 +145,22 @@ async def test_everybody_is_told_when_there_will_be_no_worker() -> None:
         with pytest.raises(WorkerStartError, match=r"No workers\."):
             caller.future.result()
     assert not roster.waiting
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the slot is a named section there")
+async def test_a_document_is_charged_with_no_time_that_those_before_it_took() -> None:
+    """Of several in one errand, each but the first must be found at work twice before its clock runs."""
+    worker = worker_of(1)
+    slot = Slot.inherited(f"fd:{os.dup(worker.keeper.slot.inherited_fds[0])}")
+    settings, times = Settings(clocks=Clocks(document_s=0.3)), DocumentTimes()
+    jobs = [SpanJob.of(whole(invented(1, number)), number, settings) for number in (1, 2, 3)]
+    worker.begin(Errand(jobs, asyncio.get_running_loop().create_future(), most_bytes=10_000), 0.0, alone=False)
+    slot.step(Phase.PAGE, 1, request=1)
+    assert worker.overrun(0.25, settings, times) is None
+    slot.step(Phase.PAGE, 1, request=2)
+    assert worker.overrun(0.65, settings, times) is None
+    slot.step(Phase.PAGE, 1, request=3)
+    assert worker.overrun(1.05, settings, times) is None
+    assert [times.spent_s(number) for number in (1, 2, 3)] == [0.25, 0.0, 0.0]
+    assert worker.overrun(1.45, settings, times) == Failure(reason=Reason.TIME_LIMIT)
+    worker.keeper.slot.close()
