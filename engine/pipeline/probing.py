@@ -180,9 +180,9 @@ class Prober:
             return [] if due is None else [due]
         most = min(_MOST_TOGETHER, -(-len(self._waiting) // free))  # no worker is to stand idle for another's pile
         items, size_bytes = [self._waiting.popleft()], 0
-        while (
-            len(items) < most and items[-1].attempt == self._waiting[0].attempt == 1
-        ):  # one under suspicion goes alone
+        while len(items) < most:
+            if items[-1].attempt > 1 or self._waiting[0].attempt > 1:
+                break  # one under suspicion goes alone
             size_bytes += items[-1].document.size_bytes
             if size_bytes + self._waiting[0].document.size_bytes > _MOST_BYTES_TOGETHER:
                 break
