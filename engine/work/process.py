@@ -32,8 +32,8 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.001, 0.02
 _PIPE_BYTES = 256 * 1024
 """Room asked for in the pipe of answers: one of a usual span then fits whole, and wakes its reader once."""
 
-_REQUEST_BYTES = 32 * 1024
-"""Half of what the smallest usual pipe holds, so that nobody has to wait to write."""
+_REQUEST_BYTES = 16 * 1024
+"""What the smallest usual pipe holds (macOS), so that nobody has to wait to write."""
 
 
 def default_command() -> tuple[str, ...]:

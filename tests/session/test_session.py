@@ -273,15 +273,19 @@ async def test_an_export_during_a_run_keeps_the_counts(tmp_path: Path) -> None:
     """The record of an export goes through the run's own lane, so that no older count can overwrite a newer one."""
     folder = tmp_path / "in"
     pdfs.batch(folder, documents=20, pages_each=4)
+    few_at_once = Settings(flow=FlowLimits.build(workers=1, max_queue=8, permits=8))
     session = await open_case(
-        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+        tmp_path / "case.sluice", request_id="r", settings=few_at_once, directories=directories(tmp_path)
     )
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(session.run([folder]))
         while not session.snapshot().counts.pages.extracted:
             await asyncio.sleep(0.01)
+        session.pause()  # or the run might be over before the export is
         report = await session.export_audit(tmp_path / "audit.jsonl")
         assert report.verified.ok
+        assert not running.done()
+        session.resume()
     assert running.result().counts.pages == Tally(enumerated=80, extracted=80)
     assert session.snapshot().counts == running.result().counts
     await session.close()

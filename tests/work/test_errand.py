@@ -45,7 +45,7 @@ def spans(*numbers: int, pages: int = 2) -> list[SpanJob]:
 
 async def errand_of(jobs: list[ProbeJob] | list[SpanJob]) -> Errand[ProbeJob | SpanJob]:
     """Return an errand."""
-    return Errand(jobs, asyncio.get_running_loop().create_future(), most_bytes=32 * 1024)
+    return Errand(jobs, asyncio.get_running_loop().create_future(), most_bytes=16 * 1024)
 
 
 def taken(errand: Errand[ProbeJob | SpanJob], data: bytes) -> bool:
