@@ -40,6 +40,11 @@ def quick() -> Settings:
     return Settings(flow=FlowLimits.build(workers=2, max_queue=64))
 
 
+def few_at_once() -> Settings:
+    """Return settings with which a batch takes a while, so that something can be done in the middle."""
+    return Settings(flow=FlowLimits.build(workers=1, max_queue=8, permits=8))
+
+
 def small_batch(folder: Path) -> Path:
     """Write a folder of a few good and bad PDFs: 4 documents that open, 1 empty, 1 not a PDF, 1 copy."""
     folder.mkdir()
@@ -130,7 +135,7 @@ async def test_a_second_run_goes_on_where_the_first_was_stopped(tmp_path: Path) 
     await whole.close()
 
     session = await open_case(
-        tmp_path / "case.sluice", request_id="r", settings=quick(), directories=directories(tmp_path)
+        tmp_path / "case.sluice", request_id="r", settings=few_at_once(), directories=directories(tmp_path)
     )
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -273,9 +278,8 @@ async def test_an_export_during_a_run_keeps_the_counts(tmp_path: Path) -> None:
     """The record of an export goes through the run's own lane, so that no older count can overwrite a newer one."""
     folder = tmp_path / "in"
     pdfs.batch(folder, documents=20, pages_each=4)
-    few_at_once = Settings(flow=FlowLimits.build(workers=1, max_queue=8, permits=8))
     session = await open_case(
-        tmp_path / "case.sluice", request_id="r", settings=few_at_once, directories=directories(tmp_path)
+        tmp_path / "case.sluice", request_id="r", settings=few_at_once(), directories=directories(tmp_path)
     )
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(session.run([folder]))
@@ -321,7 +325,7 @@ async def test_pages_pending_below_a_folder_that_is_away_wait_for_it(tmp_path: P
     folder = tmp_path / "in"
     pdfs.batch(folder, documents=30, pages_each=4)
     places = directories(tmp_path)
-    session = await open_case(tmp_path / "case.sluice", request_id="r", settings=quick(), directories=places)
+    session = await open_case(tmp_path / "case.sluice", request_id="r", settings=few_at_once(), directories=places)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(session.run([folder]))
         while not session.snapshot().counts.pages.extracted:
