@@ -201,7 +201,10 @@ class Prober:
         finally:
             self._probing -= 1
             self._changed.set()
+        self._waiting.extendleft(item for item, one in reversed(list(zip(items, found, strict=True))) if one is None)
         for item, one in zip(items, found, strict=True):
+            if one is None:
+                continue  # others took too long for it; it is the first of the next ones
             if isinstance(one, Probe) and not (item.resumed or item.look or one.repaired):
                 await self._take_over(item, one)
             else:  # this may take a while, for which the others need not wait

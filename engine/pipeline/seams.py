@@ -36,8 +36,8 @@ class Extractor(Protocol):
     """Turns documents into pages and pages into outcomes, somewhere outside this process.
 
     `probe` and `extract` may be called concurrently, as often as there are workers. Each gives one result for each
-    item, in their order. Cancelling a call ends the work on it. Neither raises for a bad document or page: that is a
-    result.
+    item, in their order; where some take long, others may come back untried, but never all. Cancelling a call ends
+    the work on it. Neither raises for a bad document or page: that is a result.
     """
 
     async def start(self) -> Posture:
@@ -48,8 +48,8 @@ class Extractor(Protocol):
         """
         ...
 
-    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
-        """Open and hash documents, one after the other.
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure | None]:
+        """Open and hash documents, one after the other; None for one that was not looked into.
 
         Raises:
             WorkerStartError: When workers can no longer be started.

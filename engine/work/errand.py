@@ -2,7 +2,8 @@
 
 An errand sends the requests of its jobs together, takes the answers in their order, and knows at a worker's death
 which job has to bear it. Those that nobody has tried, or whose answers were lost, are unsettled: another worker gets
-them. What a single job's answers mean is the business of `jobs`.
+them. Where those before took long, the rest goes back to whoever wanted it, who is not to wait for the results of
+short documents as long as many long ones take. What a single job's answers mean is the business of `jobs`.
 """
 
 import asyncio
@@ -10,8 +11,10 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from engine.models.document import Failure
-from engine.work.frames import Frame, FrameCaps
+from engine.models.outcome import Reason
+from engine.work.frames import Frame, FrameCaps, FrameError
 from engine.work.jobs import Job
+from engine.work.replies import is_left
 from engine.work.slot import MOST_TOLD_APART, Mark
 
 J = TypeVar("J", bound=Job)
@@ -30,6 +33,10 @@ class Errand(Generic[J]):
         self.over = over
         self.settled: list[J] = []
         """Jobs that have an outcome."""
+        self.left: list[J] = []
+        """Jobs that the worker did not begin, because those before them took long."""
+        self.overdue = False
+        """Whether the worker was ended because a job took too long."""
         self._unsettled = list(jobs[: _fitting(jobs, most_bytes)])
         self.jobs: Sequence[J] = tuple(self._unsettled)
         self.request = b"".join([job.request for job in self.jobs])
@@ -67,9 +74,14 @@ class Errand(Generic[J]):
             FrameError: When it is no answer to the request whose turn it is.
         """
         job = self._unsettled[0]
-        if not job.take(frame):
+        if is_left(frame, job.number):
+            if job.pages or not self.settled:  # each errand has to bring something forward
+                raise FrameError("A request was left that must have been begun.")
+            self.left.append(job)
+        elif job.take(frame):
+            self.settled.append(job)
+        else:
             return False
-        self.settled.append(job)
         del self._unsettled[0]
         # What filled the memory may still be there: the next document would suffer for it.
         return job.spoiled or not self._unsettled
@@ -83,6 +95,7 @@ class Errand(Generic[J]):
             garbled: Whether it was ended for an answer that is none: to the job whose turn it is, even where the
                 worker has gone on since.
         """
+        self.overdue = failure.reason is Reason.TIME_LIMIT
         told = self.told_of(mark)
         job = self._unsettled[0] if garbled else told
         job.end(failure, mark if job is told else Mark())

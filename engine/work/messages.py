@@ -149,6 +149,11 @@ def pages_frame(number: int, pages: Sequence[FoundPage], *, done: bool) -> bytes
     return encode(header, b"".join([page.text for page in pages]))
 
 
+def left_frame(number: int) -> bytes:
+    """Return the answer to a request that was not begun, because those before it took long; never to the first."""
+    return encode({"number": number, "left": True})
+
+
 def failure_frame(number: int, reason: Reason, code: int | None = None) -> bytes:
     """Return the answer to a request whose document failed as a whole; it voids pages that were answered before."""
     return encode({"number": number, "failed": [reason, code]})

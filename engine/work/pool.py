@@ -22,8 +22,8 @@ _UNBEGUN_TRIES = 3
 class WorkerPool(Workforce):
     """Extracts documents in worker processes; made like any workforce."""
 
-    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
-        """Open and hash documents, one after the other.
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure | None]:
+        """Open and hash documents, one after the other; None for those that others took too long for.
 
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
@@ -32,10 +32,11 @@ class WorkerPool(Workforce):
         def job(place: int) -> ProbeJob:
             return ProbeJob.of(documents[place], self.next_number(), self._settings)
 
-        return [job.outcome for job in await self._work([document.doc_id for document in documents], job)]
+        jobs = await self._work([document.doc_id for document in documents], job)
+        return [None if job is None else job.outcome for job in jobs]
 
     async def extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
-        """Extract the text of the pages of spans, one after the other.
+        """Extract the text of the pages of spans, one after the other; those that others took too long for are untried.
 
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
@@ -53,20 +54,27 @@ class WorkerPool(Workforce):
         doc_ids = [span.document.doc_id for span in in_time]
         jobs = iter(await self._work(doc_ids, job, alone=spans[0].alone))
         too_late = Failure(reason=Reason.TIME_LIMIT)
-        return [
-            SpanReport(results=dead_letters(span, too_late)) if is_late else next(jobs).outcome
-            for span, is_late in zip(spans, late, strict=True)
-        ]
+        reports = []
+        for span, is_late in zip(spans, late, strict=True):
+            if is_late:
+                reports.append(SpanReport(results=dead_letters(span, too_late)))
+            else:
+                done = next(jobs)
+                reports.append(SpanReport(results=(), untried=tuple(span.pages)) if done is None else done.outcome)
+        return reports
 
     def _is_overdue(self, span: Span) -> bool:
         """Whether its document has taken all the time that it may take."""
         return self._times.spent_s(span.document.doc_id) > self._settings.clocks.document_s
 
-    async def _work(self, doc_ids: Sequence[int], make_job: Callable[[int], J], *, alone: bool = False) -> Sequence[J]:
+    async def _work(
+        self, doc_ids: Sequence[int], make_job: Callable[[int], J], *, alone: bool = False
+    ) -> Sequence[J | None]:
         """Have a job done for each place in a list, and return the jobs in its order when they are over.
 
         One worker gets as many as may be sent at once. What is left when it ends early is the next one's: each errand
-        that was begun has settled a job, so that this comes to an end.
+        that was begun has settled a job, so that this comes to an end. Where one of them takes long, those that are
+        left are not done, so that nobody waits long for what is done; the first errand settles one in any case.
 
         Args:
             doc_ids: The document that each job is about.
@@ -81,7 +89,9 @@ class WorkerPool(Workforce):
             in_vain = 0 if errand.over.result() else in_vain + 1
             if in_vain % _UNBEGUN_TRIES == 0:
                 settled |= {place: job for place, job in zip(left, errand.jobs, strict=False) if job in errand.settled}
-        return [settled[place] for place in range(len(doc_ids))]
+                if errand.left or errand.overdue:
+                    break
+        return [settled.get(place) for place in range(len(doc_ids))]
 
 
 def _errands(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:

@@ -72,6 +72,19 @@ def posture_of(frame: Frame) -> Posture:
     return Posture(limits=tuple(limits), sandbox=str(sandbox), parser=str(parser), confined=confined)
 
 
+def is_left(frame: Frame, number: int) -> bool:
+    """Return whether an answer says that this request was not begun; False for another answer.
+
+    Raises:
+        FrameError: When it says more.
+    """
+    if "left" not in frame.header:
+        return False
+    if frame.header != {"number": number, "left": True} or frame.payload:
+        raise FrameError("A request that was left says too much.")
+    return True
+
+
 def failure_of(frame: Frame, number: int) -> Failure | None:
     """Return why the document failed as a whole, or None for another answer to this request.
 

@@ -65,6 +65,8 @@ def _misbehave(behaviour: str, detail: int, replies: Any) -> None:
         case "closes":
             replies.close()
             time.sleep(_FOR_EVER_S)
+        case "slow":
+            time.sleep(detail)
         case "flood":
             for _ in range(detail):
                 os.write(2, _MEGABYTE)

@@ -109,7 +109,7 @@ class Meddler(WorkerPool):
             self._left -= 1
             self._meddle(path)
 
-    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure]:
+    async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure | None]:
         """Meddle before a look into a document, where that is asked for."""
         for document in documents:
             self._meet(document.location, probed=False)

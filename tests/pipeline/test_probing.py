@@ -10,7 +10,7 @@ from engine.models.document import DocumentRef, Failure, Probe
 from engine.models.facts import DocumentProbed, Fact, Receipt
 from engine.models.outcome import Reason
 from engine.settings import FlowLimits, Settings
-from tests.support.runs import assert_one_terminal_record_each, open_run, run_once, write_documents
+from tests.support.runs import assert_one_terminal_record_each, open_run, records_of, run_once, write_documents
 from tests.support.scripted_extractor import ScriptedExtractor
 
 
@@ -85,6 +85,24 @@ async def test_a_document_to_try_again_goes_alone(tmp_path: Path) -> None:
     assert summary.counts.documents.extracted == 4
     assert extractor.together[0] == [1, 2, 3, 4]
     assert sorted(extractor.together[1:]) == [[2], [3]]
+
+
+async def test_documents_that_come_back_untried_are_the_next_ones(tmp_path: Path) -> None:
+    """Where one takes long, those behind it are looked into next, in their order, and it was no try of theirs."""
+    folder = write_documents(tmp_path / "in", [1] * 5)
+
+    class Hasty(Recording):
+        async def probe(self, documents: Sequence[DocumentRef]) -> Sequence[Probe | Failure | None]:  # type: ignore[override]  # as the seam has it
+            """Override: look into two of them."""
+            found = await super().probe(documents)
+            return [*found[:2], *(None for _ in found[2:])]
+
+    extractor = Hasty(probe=one_page)
+    case = tmp_path / "c.sluice"
+    summary = await run_once(case, folder, extractor, Settings(flow=FlowLimits.build(workers=1)))
+    assert summary.counts.documents.extracted == 5
+    assert extractor.together == [[1, 2, 3, 4, 5], [3, 4, 5], [5]]
+    assert not [record for record in records_of(case) if record["event"] == "RETRY"]
 
 
 async def test_a_document_that_an_earlier_run_suspected_goes_alone(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def ref(path: Path | bytes, doc_id: int = 1) -> DocumentRef:
 async def look_into(pool: WorkerPool, document: DocumentRef) -> Probe | Failure:
     """Probe one document."""
     (found,) = await pool.probe([document])
+    assert found is not None  # the first one is never left
     return found
 
 

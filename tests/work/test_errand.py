@@ -10,13 +10,14 @@ from engine.models.document import DocumentRef, Failure, LostPage, Probe, Span
 from engine.models.outcome import Reason
 from engine.settings import MIB, Settings
 from engine.work.errand import Errand
-from engine.work.frames import FrameBuffer, FrameCaps, FrameError
+from engine.work.frames import FrameBuffer, FrameCaps, FrameError, encode
 from engine.work.jobs import ProbeJob, SpanJob
 from engine.work.messages import (
     FoundPage,
     PageKind,
     ProbeRequest,
     failure_frame,
+    left_frame,
     pages_frame,
     probe_frame,
 )
@@ -155,6 +156,59 @@ async def test_an_errand_is_broken_off_where_there_is_no_memory_left() -> None:
 
 
 @pytest.mark.one_loop("asyncio")
+async def test_what_a_worker_gives_back_is_not_settled_and_was_nobodys_fault() -> None:
+    """Because those before took long; the errand is over with the last of them, and its worker is all right."""
+    errand = await errand_of(spans(1, 2, 3))
+    assert [taken(errand, data) for data in (answered(1, 1, 2), left_frame(2), left_frame(3))] == [False, False, True]
+    assert ([job.number for job in errand.settled], [job.number for job in errand.left]) == ([1], [2, 3])
+    assert not errand.broken_off
+
+
+@pytest.mark.one_loop("asyncio")
+@pytest.mark.parametrize(
+    ("before", "data"),
+    [
+        ([], left_frame(1)),
+        ([answered(1, 1, 2), answered(2, 1, done=False)], left_frame(2)),
+        ([answered(1, 1, 2)], left_frame(3)),
+        ([answered(1, 1, 2)], encode({"number": 2, "left": False})),
+        ([answered(1, 1, 2)], encode({"number": 2, "left": True}, b"x")),
+    ],
+)
+async def test_nothing_else_may_be_given_back(before: list[bytes], data: bytes) -> None:
+    """Not the first, or a worker could give back everything for ever; not what was begun, and not in other words."""
+    errand = await errand_of(spans(1, 2, 3))
+    assert not any(taken(errand, one) for one in before)
+    with pytest.raises(FrameError):
+        taken(errand, data)
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_documents_do_not_wait_for_all_that_were_taken_together_with_them(tmp_path: Path) -> None:
+    """One takes long: its own result comes, those behind it come back untried, and the worker stays."""
+    paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(3)]
+    paths.insert(0, pdfs.text_pdf(tmp_path / "slow.pdf", saboteur.BAD_PAGES, seed=77))
+    command = (sys.executable, "-I", str(saboteur.__file__), "slow", "3")
+    async with running_pool(settings(), command=command) as pool:
+        documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]
+        before = pool.views()[0].pid
+        slow, *others = await pool.extract([whole(document) for document in documents])
+        assert pages_of(slow) == ([1, 2, 3, 4, 5], None, [])
+        assert [pages_of(report) for report in others] == [([], None, [1])] * 3
+        again = await pool.extract([whole(document) for document in documents[1:]])
+        assert [pages_of(report) for report in again] == [([1], None, [])] * 3
+        assert pool.views()[0].pid == before
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_looks_into_documents_do_not_wait_for_all_of_them_either() -> None:
+    """The one that never ends is a failure after its time, and those behind it were not looked into."""
+    async with running_pool(settings(clocks={"open_s": 0.5}), command=impostor("hang"), tick_s=0.05) as pool:
+        found = await pool.probe([ref(b"/x", number) for number in (1, 2, 3)])
+    assert found == [Failure(reason=Reason.TIME_LIMIT), None, None]
+
+
+@pytest.mark.one_loop("asyncio")
 @pytest.mark.parametrize("page_s", [1.0, 600.0])
 async def test_a_bad_document_costs_those_beside_it_nothing(tmp_path: Path, page_s: float) -> None:
     """One that never ends, and one that fills the memory: all others are read, in as many workers as it takes."""
@@ -168,7 +222,13 @@ async def test_a_bad_document_costs_those_beside_it_nothing(tmp_path: Path, page
         found = await pool.probe([ref(path, number) for number, path in enumerate(paths, start=1)])
         assert all(isinstance(one, Probe) for one in found)
         documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]
-        reports = await pool.extract([whole(document) for document in documents])
+        spans = [whole(document) for document in documents]
+        reports = list(await pool.extract(spans))
+        # Those behind one that took long are not done yet, nor those whose answers were lost with its worker.
+        untried = [place for place, report in enumerate(reports) if not report.results and report.lost is None]
+        assert untried[-2:] == ([3, 4] if page_s == 1.0 else [])
+        for place, report in zip(untried, await pool.extract([spans[place] for place in untried]), strict=True):
+            reports[place] = report
     reason = Reason.TIME_LIMIT if page_s == 1.0 else Reason.MEMORY_LIMIT
     lost = reports[2].lost
     assert lost is not None

@@ -25,6 +25,7 @@ from engine.work.messages import (
     FoundPage,
     ProbeRequest,
     failure_frame,
+    left_frame,
     pages_frame,
     probe_frame,
     request_of,
@@ -34,6 +35,8 @@ from engine.work.slot import Phase, Slot
 _FLUSH_S = 0.5
 _HELD_S, _HELD_BYTES = 0.1, 128 * 1024
 """How long, and up to how many bytes, answers wait for those to the next requests; half of what the pipe takes."""
+_LONG_S = 2.0
+"""After which time, with requests that were sent together, those behind are given back: others wait for the answers."""
 _NET = 2.0
 """How many times the parent's clock a worker may compute before the system ends it."""
 _PIECES_PER_SIGN = 16
@@ -73,6 +76,7 @@ class Answers:
         self._held: list[bytes] = []
         self._held_bytes, self._held_since_s = 0, 0.0
         self._more = False
+        self._begun_s = 0.0
 
     def give(self, frame: Frame, *, more: bool) -> None:
         """Answer a request.
@@ -82,7 +86,12 @@ class Answers:
             more: Whether the parent has sent another one with it, so that it is not waiting for this answer alone.
         """
         request = request_of(frame)
-        self._more = more
+        is_first, self._more = not self._more, more
+        if is_first:
+            self._begun_s = time.monotonic()
+        elif time.monotonic() - self._begun_s > _LONG_S:
+            self._send(left_frame(request.number), at_once=False)
+            return
         self._slot.step(Phase.OPENING, request=request.number)
         self._processor.allow_s(_NET * request.open_s)
         try:
