@@ -16,6 +16,8 @@ from engine.work.frames import Frame, encode
 
 FLUSH_BYTES = 1024 * 1024
 """Text that a worker keeps back at most before it answers with what it has; a single page may be longer."""
+LONG_S = 2.0
+"""After which time, with what was asked for together, the rest goes back: somebody waits for what is done."""
 OUT_OF_MEMORY_STATUS = 112
 """Exit status of a worker that has not even the memory to answer."""
 

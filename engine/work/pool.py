@@ -12,6 +12,7 @@ from engine.models.document import DocumentRef, Failure, Probe, Span, SpanReport
 from engine.models.outcome import Reason
 from engine.work.errand import J
 from engine.work.jobs import ProbeJob, SpanJob, dead_letters
+from engine.work.messages import LONG_S
 from engine.work.slot import MOST_TOLD_APART
 from engine.work.workforce import Workforce
 
@@ -41,7 +42,14 @@ class WorkerPool(Workforce):
         Raises:
             WorkerStartError: When workers can no longer be started, or the pool is closed.
         """
-        return [report for together in _errands(spans) for report in await self._extract(together)]
+        begun_s = self._clock()
+        reports: list[SpanReport] = []
+        for together in _errands(spans):
+            if reports and self._clock() - begun_s > LONG_S:
+                reports += map(_untried, together)
+            else:
+                reports += await self._extract(together)
+        return reports
 
     async def _extract(self, spans: Sequence[Span]) -> Sequence[SpanReport]:
         """Extract spans that one worker may take together."""
@@ -60,7 +68,7 @@ class WorkerPool(Workforce):
                 reports.append(SpanReport(results=dead_letters(span, too_late)))
             else:
                 done = next(jobs)
-                reports.append(SpanReport(results=(), untried=tuple(span.pages)) if done is None else done.outcome)
+                reports.append(_untried(span) if done is None else done.outcome)
         return reports
 
     def _is_overdue(self, span: Span) -> bool:
@@ -92,6 +100,10 @@ class WorkerPool(Workforce):
                 if errand.left or errand.overdue:
                     break
         return [settled.get(place) for place in range(len(doc_ids))]
+
+
+def _untried(span: Span) -> SpanReport:
+    return SpanReport(results=(), untried=tuple(span.pages))
 
 
 def _errands(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:

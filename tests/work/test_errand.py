@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -258,7 +259,7 @@ async def test_a_document_that_kills_its_worker_is_the_one_that_is_blamed(tmp_pa
 async def test_a_span_that_is_to_be_tried_alone_has_a_worker_of_its_own(tmp_path: Path) -> None:
     """In one call with others: nothing else is done in its worker, before or after it."""
     documents = []
-    async with running_pool(settings(workers=1)) as pool:
+    async with running_pool(settings(workers=1), clock=lambda: 0.0) as pool:
         for number in range(1, 5):
             path = pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number)
             documents.append(await opened(pool, path, number))
@@ -269,6 +270,17 @@ async def test_a_span_that_is_to_be_tried_alone_has_a_worker_of_its_own(tmp_path
         after = pool.views()[0].pid
     assert [pages_of(report) for report in reports] == [([1], None, [])] * 4
     assert before != after
+
+
+@pytest.mark.one_loop("asyncio")
+async def test_of_several_that_are_to_be_tried_alone_nobody_waits_for_all() -> None:
+    """Each may take as long as a page may: where one took long, the others come back as they were."""
+    suspects = [whole(invented(1, number), attempt=2, alone=True) for number in (1, 2, 3)]
+    now_s = count(0.0, 1.5)  # each look at the clock takes long
+    async with running_pool(command=impostor("answers"), clock=now_s.__next__) as pool:
+        first, *others = await pool.extract(suspects)
+    assert pages_of(first) == ([1], None, [])
+    assert [pages_of(report) for report in others] == [([], None, [1])] * 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this test passes descriptors on")

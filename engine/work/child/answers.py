@@ -21,6 +21,7 @@ from engine.work.child.specimen import WORD, specimen
 from engine.work.frames import Frame
 from engine.work.messages import (
     FLUSH_BYTES,
+    LONG_S,
     ExtractRequest,
     FoundPage,
     ProbeRequest,
@@ -35,8 +36,6 @@ from engine.work.slot import Phase, Slot
 _FLUSH_S = 0.5
 _HELD_S, _HELD_BYTES = 0.1, 128 * 1024
 """How long, and up to how many bytes, answers wait for those to the next requests; half of what the pipe takes."""
-_LONG_S = 2.0
-"""After which time, with requests that were sent together, those behind are given back: others wait for the answers."""
 _NET = 2.0
 """How many times the parent's clock a worker may compute before the system ends it."""
 _PIECES_PER_SIGN = 16
@@ -89,7 +88,7 @@ class Answers:
         is_first, self._more = not self._more, more
         if is_first:
             self._begun_s = time.monotonic()
-        elif time.monotonic() - self._begun_s > _LONG_S:
+        elif time.monotonic() - self._begun_s > LONG_S:
             self._send(left_frame(request.number), at_once=False)
             return
         self._slot.step(Phase.OPENING, request=request.number)
