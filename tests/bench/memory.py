@@ -127,18 +127,20 @@ def lines(results: Sequence[Memory]) -> Iterator[str]:
 def picture(results: Sequence[Memory]) -> str:
     """Return the curves as an SVG picture: memory of the main process and of the tree over pages."""
     width, height, left, bottom = 900, 420, 70, 40
+    right, top = 40, 16  # for the halves of the last labels
     most_pages = max((point.pages for result in results for point in result.points), default=1)
     most = max((point.main + point.workers for result in results for point in result.points), default=1) * 1.1
 
     def place(pages: float, size: float) -> str:
-        return f"{left + (width - left - 10) * pages / most_pages:.1f},{(height - bottom) * (1 - size / most):.1f}"
+        x, y = left + (width - left - right) * pages / most_pages, top + (height - top - bottom) * (1 - size / most)
+        return f"{x:.1f},{y:.1f}"
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">']
     parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
     for step in range(6):
         size, pages = most * step / 5, most_pages * step / 5
         (x, y), (x_at, _) = place(0, size).split(","), place(pages, 0).split(",")
-        parts.append(f'<path d="M{x} {y}H{width - 10}" stroke="#ddd"/>')
+        parts.append(f'<path d="M{x} {y}H{width - right}" stroke="#ddd"/>')
         parts.append(f'<text x="{left - 8}" y="{y}" text-anchor="end" font-size="12">{size / MIB:,.0f} MB</text>')
         parts.append(f'<text x="{x_at}" y="{height - 18}" text-anchor="middle" font-size="12">{pages:,.0f}</text>')
     curves = [
@@ -150,7 +152,9 @@ def picture(results: Sequence[Memory]) -> str:
     for number, (name, places) in enumerate(curves):
         colour = _COLOURS[number % len(_COLOURS)]
         parts.append(f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(f'<text x="{width - 20}" y="{20 + 16 * number}" text-anchor="end" fill="{colour}">{name}</text>')
+        parts.append(
+            f'<text x="{width - right}" y="{top + 20 + 16 * number}" text-anchor="end" fill="{colour}">{name}</text>'
+        )
     parts.append(f'<text x="{width // 2}" y="{height - 3}" text-anchor="middle" font-size="12">pages</text></svg>')
     return "\n".join(parts)
 
