@@ -26,11 +26,22 @@ from engine.work.slot import Mark, Phase
 from tests.faults import saboteur
 from tests.support import pdfs
 from tests.work.kit import impostor, invented, opened, pages_of, read, ref, running_pool, settings, whole
-from tests.work.test_child import Child
+from tests.work.test_child import ENGINE, Child
 
 if sys.platform == "linux":
     import fcntl
 
+PATIENT = """
+import sys, types
+package = types.ModuleType("engine")
+package.__path__ = [FOLDER]
+sys.modules["engine"] = package
+from engine.work.child import answers, service
+
+answers._HELD_S = 3600.0
+service.run(sys.argv[-1])
+"""
+"""A worker that holds answers back for as long as more was asked for, however slow the machine is."""
 CRASHED = Failure(reason=Reason.WORKER_CRASHED)
 
 
@@ -287,7 +298,7 @@ async def test_of_several_that_are_to_be_tried_alone_nobody_waits_for_all() -> N
 def test_answers_to_requests_that_were_sent_together_come_together(tmp_path: Path) -> None:
     """The parent is woken once for all of them, and the slot tells which request is being worked on."""
     paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(3)]
-    child = Child()
+    child = Child("-c", PATIENT.replace("FOLDER", repr(str(ENGINE))))
     child.frame()  # it is ready
     requests = [ProbeRequest(number=n, location=bytes(path), open_s=60.0) for n, path in enumerate(paths, start=301)]
     child.send(b"".join([request.to_frame() for request in requests]))
