@@ -201,7 +201,8 @@ class Prober:
         finally:
             self._probing -= 1
             self._changed.set()
-        self._waiting.extendleft(item for item, one in reversed(list(zip(items, found, strict=True))) if one is None)
+        untried = [item for item, one in zip(items, found, strict=True) if one is None]
+        self._waiting.extendleft(reversed(untried))
         for item, one in zip(items, found, strict=True):
             if one is None:
                 continue  # others took too long for it; it is the first of the next ones

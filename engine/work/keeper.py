@@ -111,7 +111,7 @@ class Keeper:
     def give(self, errand: Errand[Any], mark: Mark) -> bool:
         """Hand over an errand to a worker that is ready and idle; return whether it still is.
 
-        The request is written from here, which spares waking the thread: it is far smaller than a pipe holds, and the
+        The request is written from here, which spares waking the thread: it is no longer than the pipe holds, and the
         worker has read all that came before.
 
         Args:

@@ -13,7 +13,6 @@ from engine.models.outcome import Reason
 from engine.work.errand import J
 from engine.work.jobs import ProbeJob, SpanJob, dead_letters
 from engine.work.messages import LONG_S
-from engine.work.slot import MOST_TOLD_APART
 from engine.work.workforce import Workforce
 
 _UNBEGUN_TRIES = 3
@@ -92,7 +91,7 @@ class WorkerPool(Workforce):
         settled: dict[int, J] = {}
         in_vain = 0
         while left := [place for place in range(len(doc_ids)) if place not in settled]:
-            jobs = partial(map, make_job, left[:MOST_TOLD_APART])
+            jobs = partial(map, make_job, left)
             errand = await self.run_errand(doc_ids[left[0]], jobs, alone=alone)
             in_vain = 0 if errand.over.result() else in_vain + 1
             if in_vain % _UNBEGUN_TRIES == 0:

@@ -56,6 +56,13 @@ def spans(*numbers: int, pages: int = 2) -> list[SpanJob]:
     return [SpanJob.of(whole(invented(pages, number)), number, Settings()) for number in numbers]
 
 
+def with_a_bad_one(folder: Path, others: int, *, at: int) -> list[Path]:
+    """Write so many documents of one page, and at that place among them the one that a saboteur treats badly."""
+    paths = [pdfs.text_pdf(folder / f"{number}.pdf", 1, seed=number) for number in range(others)]
+    paths.insert(at, pdfs.text_pdf(folder / "bad.pdf", saboteur.BAD_PAGES, seed=77))
+    return paths
+
+
 async def errand_of(jobs: list[ProbeJob] | list[SpanJob]) -> Errand[ProbeJob | SpanJob]:
     """Return an errand."""
     return Errand(jobs, asyncio.get_running_loop().create_future(), most_bytes=16 * 1024)
@@ -198,8 +205,7 @@ async def test_nothing_else_may_be_given_back(before: list[bytes], data: bytes) 
 @pytest.mark.one_loop("asyncio")
 async def test_documents_do_not_wait_for_all_that_were_taken_together_with_them(tmp_path: Path) -> None:
     """One takes long: its own result comes, those behind it come back untried, and the worker stays."""
-    paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(3)]
-    paths.insert(0, pdfs.text_pdf(tmp_path / "slow.pdf", saboteur.BAD_PAGES, seed=77))
+    paths = with_a_bad_one(tmp_path, 3, at=0)
     command = (sys.executable, "-I", str(saboteur.__file__), "slow", "3")
     async with running_pool(settings(), command=command) as pool:
         documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]
@@ -256,8 +262,7 @@ async def test_a_bad_document_costs_those_beside_it_nothing(tmp_path: Path, page
 @pytest.mark.one_loop("asyncio")
 async def test_a_document_that_kills_its_worker_is_the_one_that_is_blamed(tmp_path: Path) -> None:
     """A death by a signal in the middle of others, whose answers may not have been sent yet."""
-    paths = [pdfs.text_pdf(tmp_path / f"{number}.pdf", 1, seed=number) for number in range(9)]
-    paths.insert(6, pdfs.text_pdf(tmp_path / "victim.pdf", saboteur.BAD_PAGES, seed=77))
+    paths = with_a_bad_one(tmp_path, 9, at=6)
     command = (sys.executable, "-I", str(saboteur.__file__), "crash", "0")
     async with running_pool(settings(), command=command) as pool:
         documents = [await opened(pool, path, number) for number, path in enumerate(paths, start=1)]

@@ -30,10 +30,9 @@ class Document:
 
     def __init__(self, file: SourceFile, *, many_pages: int = pagetree.MANY_PAGES) -> None:
         self.file = file
-        self._many_pages = many_pages
         self._pdf: Any = None
         try:
-            self._open()
+            self._open(many_pages)
         except DocumentError:
             self.close()
             raise
@@ -42,8 +41,8 @@ class Document:
             self.close()
             raise DocumentError(*parser.document_fault(error)) from error
 
-    def _open(self) -> None:
-        self._pdf = pagetree.open_pdf(_openable(self.file), many_pages=self._many_pages)
+    def _open(self, many_pages: int) -> None:
+        self._pdf = pagetree.open_pdf(_openable(self.file), many_pages=many_pages)
         if not self._pdf.is_pdf:
             raise DocumentError(Reason.NOT_A_PDF)
         if self._pdf.needs_pass:
