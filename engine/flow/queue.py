@@ -54,7 +54,7 @@ class BoundedQueue(Generic[T]):
 
     # Mutable state: `_items`, `_depth`, `_max_queue`, `_closed`, the counters and both lines. It changes in
     # synchronous methods only. Tasks wait in the lines alone, with empty hands: an item is in the queue or it is
-    # with the one who called `put` or got it from `get`, whatever is cancelled when.
+    # with the one who called `put` or got it from `get_batch`, whatever is cancelled when.
 
     def __init__(self, max_queue: int, *, on_depth: Callable[[int], None] | None = None) -> None:
         self._max_queue = max_queue
@@ -133,16 +133,10 @@ class BoundedQueue(Generic[T]):
         self._check(weight)
         await self._producers.wait(weight, _nothing)
 
-    async def get(self) -> T:
-        """Take the oldest item; when cancelled, none was taken.
-
-        Raises:
-            QueueClosed: When the queue is closed and drained.
-        """
-        return (await self.get_batch(1))[0]
-
     async def get_batch(self, max_weight: int) -> list[T]:
         """Take the oldest item and those behind it that wait already, up to a weight; at least one.
+
+        When cancelled, none was taken.
 
         Raises:
             QueueClosed: When the queue is closed and drained.

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.flow.queue import BoundedQueue, QueueClosed, QueueStatistics
-from tests.support.flow import at_once, cancelled, settle
+from tests.support.flow import at_once, cancelled, oldest_of, settle
 
 
 def test_where_nothing_waits_nobody_is_suspended() -> None:
@@ -14,7 +14,7 @@ def test_where_nothing_waits_nobody_is_suspended() -> None:
     at_once(queue.put("a", 2))
     at_once(queue.put("b", 3))
     assert not queue.try_put("c", 1)
-    assert at_once(queue.get()) == "a"
+    assert at_once(oldest_of(queue)) == "a"
     assert at_once(queue.get_batch(10)) == ["b"]
     assert queue.depth == 0
 
@@ -25,7 +25,7 @@ def test_depth_is_weight_and_is_told_at_every_change() -> None:
     queue: BoundedQueue[str] = BoundedQueue(10, on_depth=depths.append)
     at_once(queue.put("a", 4))
     at_once(queue.put("b", 5))
-    at_once(queue.get())
+    at_once(oldest_of(queue))
     queue.clear()
     assert depths == [4, 9, 5, 0]
     assert queue.clear() == []
@@ -64,11 +64,11 @@ async def test_producers_wait_for_space_in_order() -> None:
         tasks.create_task(queue.put("light", 1))
         await settle()
         assert queue.depth == 3
-        assert await queue.get() == "first"
+        assert await oldest_of(queue) == "first"
         await settle()
         assert queue.depth == 4
-        assert await queue.get() == "heavy"
-    assert await queue.get() == "light"
+        assert await oldest_of(queue) == "heavy"
+    assert await oldest_of(queue) == "light"
     assert queue.statistics().max_depth == 4
 
 
@@ -79,7 +79,7 @@ async def test_an_item_heavier_than_the_queue_enters_an_empty_one() -> None:
     heavy = asyncio.ensure_future(queue.put("heavy", 9))
     await settle()
     assert not heavy.done()
-    await queue.get()
+    await oldest_of(queue)
     await heavy
     assert queue.depth == 9
     assert not queue.has_space(1)
@@ -91,7 +91,7 @@ async def test_consumers_are_served_in_order() -> None:
     got: list[tuple[str, int]] = []
 
     async def consume(name: str) -> None:
-        got.append((name, await queue.get()))
+        got.append((name, await oldest_of(queue)))
 
     async with asyncio.TaskGroup() as tasks:
         for name in "abc":
@@ -106,11 +106,11 @@ async def test_consumers_are_served_in_order() -> None:
 async def test_a_newcomer_does_not_take_the_item_that_a_waiting_consumer_was_woken_for() -> None:
     """Between the wake and its step, too, the one that has waited longer comes first."""
     queue: BoundedQueue[str] = BoundedQueue(4)
-    waiting = asyncio.ensure_future(queue.get())
+    waiting = asyncio.ensure_future(oldest_of(queue))
     await settle()
     at_once(queue.put("a"))
-    newcomer = asyncio.ensure_future(queue.get())
-    blocked = queue.get()
+    newcomer = asyncio.ensure_future(oldest_of(queue))
+    blocked = oldest_of(queue)
     with pytest.raises(AssertionError, match="it waited"):
         at_once(blocked)
     at_once(queue.put("b"))
@@ -128,10 +128,10 @@ async def test_growing_lets_producers_in_and_shrinking_keeps_what_waits() -> Non
     queue.resize(1)
     assert queue.depth == 4
     late = asyncio.ensure_future(queue.put("c", 1))
-    await queue.get()
+    await oldest_of(queue)
     await settle()
     assert not late.done()
-    await queue.get()
+    await oldest_of(queue)
     await late
     assert queue.depth == 1
 
@@ -150,7 +150,7 @@ async def test_wait_space_returns_when_a_put_would_succeed() -> None:
     waiting = asyncio.ensure_future(wait_and_put())
     await settle()
     assert filled == []
-    await queue.get()
+    await oldest_of(queue)
     await waiting
     assert filled == [True]
 
@@ -162,10 +162,10 @@ async def test_a_wait_for_space_that_is_not_used_lets_the_next_producer_in() -> 
     looking = asyncio.ensure_future(queue.wait_space(1))
     putting = asyncio.ensure_future(queue.put("b"))
     await settle()
-    assert await queue.get() == "a"
+    assert await oldest_of(queue) == "a"
     await looking
     await putting
-    assert await queue.get() == "b"
+    assert await oldest_of(queue) == "b"
 
 
 async def test_a_cancelled_put_adds_nothing_and_blocks_nobody() -> None:
@@ -177,11 +177,11 @@ async def test_a_cancelled_put_adds_nothing_and_blocks_nobody() -> None:
         second = asyncio.ensure_future(queue.put("second"))
         await settle()
         if meet:
-            assert at_once(queue.get()) == "a"
+            assert at_once(oldest_of(queue)) == "a"
             await cancelled(first)
         else:
             await cancelled(first)
-            assert at_once(queue.get()) == "a"
+            assert at_once(oldest_of(queue)) == "a"
         await second
         assert queue.clear() == ["second"]
 
@@ -190,8 +190,8 @@ async def test_a_cancelled_get_takes_nothing_and_blocks_nobody() -> None:
     """While it waits, and in the very step in which an item comes: that goes to the next consumer, in order."""
     for meet in (False, True):
         queue: BoundedQueue[str] = BoundedQueue(4)
-        first = asyncio.ensure_future(queue.get())
-        second = asyncio.ensure_future(queue.get())
+        first = asyncio.ensure_future(oldest_of(queue))
+        second = asyncio.ensure_future(oldest_of(queue))
         await settle()
         if meet:
             at_once(queue.put("a"))
@@ -211,10 +211,10 @@ async def test_a_closed_queue_is_drained_before_consumers_are_told() -> None:
     at_once(queue.put("a"))
     at_once(queue.put("b"))
     queue.close()
-    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    assert [await oldest_of(queue), await oldest_of(queue)] == ["a", "b"]
     for _ in range(2):
         with pytest.raises(QueueClosed):
-            await queue.get()
+            await oldest_of(queue)
     with pytest.raises(QueueClosed):
         await queue.put("c")
     with pytest.raises(QueueClosed):
@@ -237,7 +237,7 @@ async def test_closing_wakes_every_waiting_consumer_although_the_producer_was_ca
     async def consume() -> None:
         try:
             while True:
-                taken.append(await queue.get())
+                taken.append(await oldest_of(queue))
                 if len(taken) == 20:
                     producer.cancel()
         except QueueClosed:
@@ -268,8 +268,8 @@ async def test_statistics_count_everything() -> None:
     """The record states depth, waiting tasks and what came and went."""
     queue: BoundedQueue[str] = BoundedQueue(4)
     at_once(queue.put("a", 3))
-    at_once(queue.get())
-    consumers = [asyncio.ensure_future(queue.get()) for _ in range(2)]
+    at_once(oldest_of(queue))
+    consumers = [asyncio.ensure_future(oldest_of(queue)) for _ in range(2)]
     await settle()
     assert queue.statistics() == QueueStatistics(
         depth=0,

@@ -8,7 +8,7 @@ import pytest
 from engine.flow.line import FlowClosed
 from engine.models.outcome import HoldCause
 from engine.settings import FlowLimits
-from tests.support.flow import Rig, at_once, cancelled, settle
+from tests.support.flow import Rig, at_once, cancelled, oldest_of, settle
 
 
 def test_an_item_enters_at_once_where_nothing_is_in_the_way() -> None:
@@ -42,7 +42,7 @@ async def test_a_gate_that_is_held_while_a_producer_waits_for_a_permit_stops_it(
     await settle()
     assert rig.now.blocked_on == "permit"
     rig.gate.hold(HoldCause.USER)
-    at_once(rig.queue.get())
+    at_once(oldest_of(rig.queue))
     rig.stage.complete(1)
     await settle()
     assert rig.now.blocked_on == "gate"
@@ -117,7 +117,7 @@ async def test_the_statistics_say_what_a_producer_waits_for_and_for_how_long() -
     await settle()
     rig.clock.advance(1)
     assert (rig.now.blocked_on, rig.now.producer_blocked_s) == ("queue", 8.0)
-    at_once(rig.queue.get())
+    at_once(oldest_of(rig.queue))
     await asyncio.gather(waiting, second)
     assert (rig.now.blocked_on, rig.now.blocked_for_s, rig.now.producer_blocked_s) == (None, 0.0, 8.0)
 

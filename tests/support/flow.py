@@ -52,6 +52,12 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("it waited")
 
 
+async def oldest_of(queue: BoundedQueue[T]) -> T:
+    """Take the oldest item of a queue."""
+    (item,) = await queue.get_batch(1)
+    return item
+
+
 def one_by_one(process: Callable[[T], Awaitable[R]]) -> Callable[[Sequence[T]], Awaitable[list[R]]]:
     """Return what processes items together by processing each of them in turn."""
 
