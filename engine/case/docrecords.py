@@ -4,6 +4,7 @@ Every record of a document carries the hash of the one before it, so that one do
 a record is written, and what else changes with it, is the business of `documents`.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +14,7 @@ from engine.case.journal import Journal
 from engine.case.manifest import Document
 from engine.case.schema import place_of
 from engine.case.state import CaseState
+from engine.case.storage import ContradictionError
 from engine.models.document import Failure, PageResult, document_label, idempotency_key
 from engine.models.outcome import Method, Outcome, SkipReason
 
@@ -110,12 +112,13 @@ class DocumentRecords:
         }
         return self._write(document, "DOCUMENT", fields, place_of(document.doc_id))
 
-    def extracted_writer(self, document: Document) -> Callable[[PageResult, str], None]:
-        """Return what writes the terminal records of a document's extracted pages, given the hash of each text.
+    def extracted_writer(self, document: Document) -> Callable[[PageResult], None]:
+        """Return what writes the terminal records of a document's extracted pages, with the hashes of their texts.
 
-        Nearly all records are written by it: nothing that stays the same is made twice.
+        Nearly all records are written by it: nothing that stays the same is made twice. It raises `ContradictionError`
+        when a text holds lone surrogates, of which there is no hash.
         """
-        state, append = self._state, self._journal.append
+        state, append, sha256 = self._state, self._journal.append, hashlib.sha256
         content = self._content_of(document)
         form = self._form.of_document(
             doc_id=document_label(document.doc_id),
@@ -128,14 +131,20 @@ class DocumentRecords:
         )
         first_place = place_of(document.doc_id)
 
-        def write(result: PageResult, text_sha256: str) -> None:
+        def write(result: PageResult) -> None:
+            page, text = result.page, result.text
+            try:
+                text_sha256 = sha256(text.encode()).hexdigest()
+            except UnicodeEncodeError as error:
+                raise ContradictionError(
+                    f"the text of page {page} of document {document.doc_id} holds lone surrogates"
+                ) from error
             if result.damaged or result.replaced:
                 self.page(document, result, {}, text_sha256=text_sha256)
                 return
-            page = result.page
             line = form % (
                 result.attempt,
-                len(result.text),
+                len(text),
                 document.last_record,
                 result.dur_ms,
                 _METHOD_WORDS[result.method],

@@ -25,6 +25,9 @@ from engine.models.facts import ProbeDecision
 from engine.models.outcome import Method, Outcome, Reason, RowState
 
 _ROWS_A_GROUP: Final = 500
+# Looked at for every page. Python 3.11 calls a function of its own whenever a member of an enum is asked for by name.
+_EXTRACTED: Final = Outcome.EXTRACTED
+_DEAD_LETTER: Final = Outcome.DEAD_LETTER
 
 
 class DocumentBook:
@@ -116,17 +119,24 @@ class DocumentBook:
             raise ContradictionError(f"document {document.doc_id} is {document.state} and got results of pages")
         if document.pages_done + len(results) > document.page_count:
             raise ContradictionError(f"document {document.doc_id} got more results than it has pages")
-        write_extracted = self._records.extracted_writer(document)
+        page_count, first_place, extracted = document.page_count, place_of(document.doc_id), 0
+        write_extracted, keep_text = self._records.extracted_writer(document), self._texts.append
         for result in results:
-            if not 1 <= result.page <= document.page_count:
-                raise ContradictionError(f"document {document.doc_id} has no page {result.page}")
-            if result.outcome is Outcome.EXTRACTED and result.failure is None:
-                write_extracted(result, self._keep_text(document, result))
-                self._state.pages_extracted += 1
-            elif result.outcome is Outcome.DEAD_LETTER and result.failure is not None:
+            page, outcome = result.page, result.outcome
+            if not 1 <= page <= page_count:
+                raise ContradictionError(f"document {document.doc_id} has no page {page}")
+            if outcome is _EXTRACTED and result.failure is None:
+                write_extracted(result)
+                extracted += 1
+                if result.text:
+                    keep_text((first_place + page, result.text))
+            elif outcome is _DEAD_LETTER and result.failure is not None:
                 self._bury(document, result, result.failure)
             else:
-                raise ContradictionError(f"page {result.page} of document {document.doc_id} has an impossible outcome")
+                raise ContradictionError(f"page {page} of document {document.doc_id} has an impossible outcome")
+        self._state.pages_extracted += extracted
+        if len(self._texts) >= _ROWS_A_GROUP:
+            self.flush()
         document.pages_done += len(results)
         self._manifest.progressed(document)
         self._end_when_complete(document)
@@ -265,17 +275,3 @@ class DocumentBook:
         self._manifest.changed(document)
         self._state.count_document(outcome)
         return self._records.ended(document, self._manifest.root_of(document), outcome, extra)
-
-    def _keep_text(self, document: Document, result: PageResult) -> str:
-        """Keep a page's text, and return the hash that the log is going to state."""
-        try:
-            text_sha256 = hashlib.sha256(result.text.encode()).hexdigest()
-        except UnicodeEncodeError as error:
-            raise ContradictionError(
-                f"the text of page {result.page} of document {document.doc_id} holds lone surrogates"
-            ) from error
-        if result.text:
-            self._texts.append((place_of(document.doc_id, result.page), result.text))
-            if len(self._texts) >= _ROWS_A_GROUP:
-                self.flush()
-        return text_sha256

@@ -79,13 +79,13 @@ class Journal:
 
     def append(self, line: bytes, place: int | None) -> str:
         """Append a line that was made with the journal's next number and head; return its SHA-256."""
-        state = self._state
-        state.records += 1
+        state, lines = self._state, self._lines
+        state.records = seq = state.records + 1
         state.head = head = digest(line)
-        self._lines.append((state.records, line, place))
-        if len(self._lines) >= _GROUP:
+        lines.append((seq, line, place))
+        if len(lines) >= _GROUP:
             self.flush()
-        if state.records - state.checkpointed >= CHECKPOINT_EVERY:
+        if seq - state.checkpointed >= CHECKPOINT_EVERY:
             self.checkpoint()
         return head
 

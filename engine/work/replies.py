@@ -6,7 +6,7 @@ is a `FrameError`, and costs that worker its life.
 
 import re
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from engine.models.document import EARLIEST_NS, LATEST_NS, Failure, PageResult, Posture, Probe
 from engine.models.outcome import Method, Outcome, Reason
@@ -20,6 +20,10 @@ _MOST_MS = 2**31 - 1
 _MOST_LIMITS = 32
 _WORDS = re.compile(r"[ -~]{1,120}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_LEAST_OF_A_ROW = 3
+_LENGTH_WITH_TEXT = 6
+# Needed for every page. Python 3.11 calls a function of its own whenever a member of an enum is looked up by its name.
+_TEXT, _EXTRACTED, _BY_TEXT = PageKind.TEXT, Outcome.EXTRACTED, Method.TEXT
 
 _DOCUMENT_REASONS = frozenset(
     {
@@ -150,15 +154,13 @@ def pages_of(
     results: list[PageResult] = []
     start = 0
     for row, page in zip(rows, awaited, strict=False):
-        if not _is_row(row) or row[0] != page:
+        if not isinstance(row, list) or len(row) < _LEAST_OF_A_ROW or type(row[0]) is not int or row[0] != page:
             raise FrameError("An answer to a span names another page.")
-        dur_ms = _number(row[2], 0, _MOST_MS)
-        if row[1] == PageKind.TEXT and len(row) == 6:
-            end = start + _number(row[3], 1, max_text_bytes)
-            results.append(_text_result(row, payload[start:end], attempt))
-            start = end
+        if row[1] == _TEXT:
+            result, start = _text_result(row, payload, start, max_text_bytes, attempt)
         else:
-            results.append(_textless_result(row, page, dur_ms, attempt))
+            result = _textless_result(row, page, _number(row[2], 0, _MOST_MS), attempt)
+        results.append(result)
     if start != len(payload):
         raise FrameError("The lengths of the pages do not add up.")
     if done is not (len(rows) == len(awaited) or ran_out_of_room(results[-1])):
@@ -171,27 +173,35 @@ def ran_out_of_room(result: PageResult) -> bool:
     return result.failure is not None and result.failure.reason in OUT_OF_ROOM
 
 
-def _is_row(row: Any) -> TypeGuard[list[Any]]:
-    return isinstance(row, list) and len(row) >= 3 and type(row[0]) is int
-
-
-def _text_result(row: list[Any], utf8: bytes, attempt: int) -> PageResult:
+def _text_result(
+    row: list[Any], payload: bytes, start: int, max_text_bytes: int, attempt: int
+) -> tuple[PageResult, int]:
+    """Return a page with text, and where the next one's begins; nearly all pages are such, so that it must be quick."""
+    if len(row) != _LENGTH_WITH_TEXT:
+        raise FrameError("A page with text tells too much of it, or too little.")
+    page, _, dur_ms, size_bytes, replaced, damaged = row
+    if not (type(dur_ms) is type(size_bytes) is type(replaced) is int and type(damaged) is bool):
+        raise FrameError("A page with text lacks a number, or its flag.")
+    end = start + size_bytes
+    if not (0 <= dur_ms <= _MOST_MS and 1 <= size_bytes <= max_text_bytes and end <= len(payload)):
+        raise FrameError("A page with text has a number out of its bounds.")
     try:
-        text = utf8.decode()
+        text = payload[start:end].decode()
     except UnicodeDecodeError as error:
         raise FrameError("Page text is not UTF-8.") from error
-    if len(utf8) != row[3] or not isinstance(row[5], bool) or shows_nothing(text):
-        raise FrameError("A page with text has none, or lacks its flag.")
-    return PageResult(
-        page=row[0],
-        outcome=Outcome.EXTRACTED,
-        method=Method.TEXT,
+    if not 0 <= replaced <= len(text) or shows_nothing(text):
+        raise FrameError("A page with text has none, or less than was replaced in it.")
+    result = PageResult(
+        page=page,
+        outcome=_EXTRACTED,
+        method=_BY_TEXT,
         text=text,
-        replaced=_number(row[4], 0, len(text)),
-        damaged=row[5],
+        replaced=replaced,
+        damaged=damaged,
         attempt=attempt,
-        dur_ms=row[2],
+        dur_ms=dur_ms,
     )
+    return result, end
 
 
 def _textless_result(row: list[Any], page: int, dur_ms: int, attempt: int) -> PageResult:
