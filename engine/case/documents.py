@@ -25,9 +25,6 @@ from engine.models.facts import ProbeDecision
 from engine.models.outcome import Method, Outcome, Reason, RowState
 
 _ROWS_A_GROUP: Final = 500
-# Looked at for every page. Python 3.11 calls a function of its own whenever a member of an enum is asked for by name.
-_EXTRACTED: Final = Outcome.EXTRACTED
-_DEAD_LETTER: Final = Outcome.DEAD_LETTER
 
 
 class DocumentBook:
@@ -125,12 +122,12 @@ class DocumentBook:
             page, outcome = result.page, result.outcome
             if not 1 <= page <= page_count:
                 raise ContradictionError(f"document {document.doc_id} has no page {page}")
-            if outcome is _EXTRACTED and result.failure is None:
+            if outcome is Outcome.EXTRACTED and result.failure is None:
                 write_extracted(result)
                 extracted += 1
                 if result.text:
                     keep_text((first_place + page, result.text))
-            elif outcome is _DEAD_LETTER and result.failure is not None:
+            elif outcome is Outcome.DEAD_LETTER and result.failure is not None:
                 self._bury(document, result, result.failure)
             else:
                 raise ContradictionError(f"page {page} of document {document.doc_id} has an impossible outcome")

@@ -22,8 +22,6 @@ _WORDS = re.compile(r"[ -~]{1,120}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LEAST_OF_A_ROW = 3
 _LENGTH_WITH_TEXT = 6
-# Needed for every page. Python 3.11 calls a function of its own whenever a member of an enum is looked up by its name.
-_TEXT, _EXTRACTED, _BY_TEXT = PageKind.TEXT, Outcome.EXTRACTED, Method.TEXT
 
 _DOCUMENT_REASONS = frozenset(
     {
@@ -156,7 +154,7 @@ def pages_of(
     for row, page in zip(rows, awaited, strict=False):
         if not isinstance(row, list) or len(row) < _LEAST_OF_A_ROW or type(row[0]) is not int or row[0] != page:
             raise FrameError("An answer to a span names another page.")
-        if row[1] == _TEXT:
+        if row[1] == PageKind.TEXT:
             result, start = _text_result(row, payload, start, max_text_bytes, attempt)
         else:
             result = _textless_result(row, page, _number(row[2], 0, _MOST_MS), attempt)
@@ -193,8 +191,8 @@ def _text_result(
         raise FrameError("A page with text has none, or less than was replaced in it.")
     result = PageResult(
         page=page,
-        outcome=_EXTRACTED,
-        method=_BY_TEXT,
+        outcome=Outcome.EXTRACTED,
+        method=Method.TEXT,
         text=text,
         replaced=replaced,
         damaged=damaged,
