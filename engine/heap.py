@@ -1,23 +1,39 @@
-"""The C library's heap: one for all threads, and freed memory given back; for the program and its workers."""
+"""The C library's heap: one for all threads, how much that is free it keeps, and when it gives that back.
+
+For the program and its workers.
+"""
 
 import ctypes
 import gc
 import sys
 from contextlib import suppress
+from typing import Final
 
-_M_ARENA_MAX = -8  # of glibc's malloc.h
+_MIB: Final = 1024 * 1024
+# Of glibc's malloc.h.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
+
+_KEPT_FREE_BYTES: Final = 16 * _MIB
+_FROM_SYSTEM_BYTES: Final = 4 * _MIB
+"""What is larger than any usual answer of a worker is asked of the system, and goes back to it at once."""
 
 
-def share_one_heap() -> bool:
-    """Let all threads take memory from one heap; return whether this system's C library can. For a program's start.
+def set_up_heap() -> bool:
+    """Set the heap up for a program of many threads; return whether this system's C library can. For its start.
 
     Otherwise glibc gives each thread a heap of its own, of which each keeps what was once needed there: every case has
-    threads of its own, so that one after the other fills them all.
+    threads of its own, so that one after the other fills them all. And it would give the memory of each large answer
+    back to the system, which clears it, page by page, before the next answer gets it.
     """
     if sys.platform != "linux":
         return False
-    with suppress(AttributeError, OSError):  # another C library has no such setting
-        return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1))
+    with suppress(AttributeError, OSError):  # another C library has no such settings
+        mallopt = ctypes.CDLL(None).mallopt
+        shared = mallopt(_M_ARENA_MAX, 1)
+        kept = mallopt(_M_TRIM_THRESHOLD, _KEPT_FREE_BYTES) and mallopt(_M_MMAP_THRESHOLD, _FROM_SYSTEM_BYTES)
+        return bool(shared and kept)
     return False
 
 

@@ -25,7 +25,7 @@ def run_program(load: Callable[[], Any]) -> NoReturn:
     """
     open_standard_streams()
     try:
-        _share_one_heap()
+        _set_up_heap()
         code = _run(load())
     except KeyboardInterrupt:
         _say("Interrupted.")
@@ -52,10 +52,10 @@ def open_standard_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115  # see above
 
 
-def _share_one_heap() -> None:
-    from engine.heap import share_one_heap  # noqa: PLC0415  # a fault of loading it is told like any other
+def _set_up_heap() -> None:
+    from engine.heap import set_up_heap  # noqa: PLC0415  # a fault of loading it is told like any other
 
-    share_one_heap()
+    set_up_heap()
 
 
 def _run(command: Any) -> int:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.heap import share_one_heap
+from engine.heap import set_up_heap
 from engine.session.directories import Directories
 from tests.bench.measured import new_session, settings_for
 from tests.bench.profiles import LoopProfile
@@ -48,7 +48,7 @@ def arguments(description: str) -> argparse.Namespace:
 
 def main() -> None:
     """Run and print the report."""
-    share_one_heap()  # as the program does when it starts
+    set_up_heap()  # as the program does when it starts
     given = arguments("One run without a window")
     report = asyncio.run(measured(given.source, given.home, workers=given.workers, profile=given.profile))
     json.dump(report, sys.stdout)

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from engine.heap import share_one_heap
+from engine.heap import set_up_heap
 from engine.models.facts import Fact, PagesDone, Receipt
 from engine.session.directories import Directories
 from tests.bench.bulk import bulk_session, write_bulk
@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--source", type=Path)
     given = parser.parse_args()
-    share_one_heap()  # as the program does when it starts
+    set_up_heap()  # as the program does when it starts
     scale = _Scale(max(1, given.pages // _POINTS))
     if given.part == "engine":
         asyncio.run(_engine(given.home, given.pages, scale))

@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtWidgets import QApplication
 
 from engine import Directories, Settings
-from engine.heap import share_one_heap
+from engine.heap import set_up_heap
 from tests.bench.headless import arguments
 from tests.bench.measured import MeasuredSession, new_session, settings_for
 from tests.bench.offscreen import run_on_qt, shown_window
@@ -52,7 +52,7 @@ async def measured(
 
 def main() -> None:
     """Run and print the report."""
-    share_one_heap()  # as the program does when it starts
+    set_up_heap()  # as the program does when it starts
     given = arguments("One run with the window, drawn into memory")
     report = run_on_qt(
         lambda application: measured(

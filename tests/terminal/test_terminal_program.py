@@ -164,12 +164,42 @@ run_program(Command)
 """
 
 
-@pytest.mark.skipif(
+ANSWERS = """
+import os, resource
+from engine.terminal.program import run_program
+
+class Command:
+    def main(self, **_):
+        def faults():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        def take():
+            return [bytes(range(256)) * 800 for _ in range(8)]
+        take()
+        before = faults()
+        for _ in range(100):
+            take()
+        print((faults() - before) * os.sysconf("SC_PAGE_SIZE") // 2**20)
+
+run_program(Command)
+"""
+
+needs_glibc = pytest.mark.skipif(
     sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_info"),
-    reason="only glibc has heaps for each thread",
+    reason="only glibc's heap is set up",
 )
+
+
+@needs_glibc
 def test_threads_share_one_heap(tmp_path: Path) -> None:
     """The program's threads take memory from one heap: one for each of them would be filled by case after case."""
     call = [sys.executable, "-c", HEAPS, str(tmp_path / "heaps.xml")]
     ended = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "1\n", "")
+
+
+@needs_glibc
+def test_the_memory_of_an_answer_is_there_for_the_next_one() -> None:
+    """What comes and goes again and again, 160 MB in all, is not asked of the system each time, which clears it."""
+    ended = subprocess.run([sys.executable, "-c", ANSWERS], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert int(ended.stdout) < 10
