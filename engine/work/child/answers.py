@@ -14,8 +14,9 @@ from engine.models.outcome import Reason
 from engine.work.child import parser
 from engine.work.child.documents import Document, Shelf
 from engine.work.child.limits import ProcessorLimit
-from engine.work.child.pages import find_page, shows_something
+from engine.work.child.pages import find_page
 from engine.work.child.room import Room, resident_memory
+from engine.work.child.sight import shows_something
 from engine.work.child.source import DocumentError, SourceFile, Version
 from engine.work.child.specimen import WORD, specimen
 from engine.work.frames import Frame

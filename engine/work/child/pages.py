@@ -12,13 +12,9 @@ from engine.models.outcome import Reason
 from engine.work.child import damage, parser
 from engine.work.child.documents import Document
 from engine.work.child.reading import PageText
+from engine.work.child.sight import shows_something
 from engine.work.messages import FoundPage, PageKind
 from engine.work.text import REPLACEMENT, cleaned, is_clean, shows_nothing
-
-_WHITE = (1.0, 1.0, 1.0)
-_PATHS = frozenset({"fill-path", "stroke-path"})
-_TEXTS = frozenset({"fill-text", "stroke-text", "ignore-text"})
-_MOST_DRAWINGS = 1000
 
 
 class PageError(Exception):
@@ -97,21 +93,3 @@ def _encoded(read: PageText) -> tuple[bytes, int]:
             return utf8, 0
     text, replaced = cleaned(text)
     return text.encode(), replaced
-
-
-def shows_something(page: Any) -> bool:
-    """Whether something can be seen on a page: anything but text without extent and white areas."""
-    drawn = [
-        kind
-        for kind, (left, top, right, bottom) in page.get_bboxlog()
-        if kind not in _TEXTS or (right > left and bottom > top)
-    ]
-    if not drawn:
-        return False
-    if len(drawn) > _MOST_DRAWINGS or not _PATHS.issuperset(drawn):
-        return True
-    drawings = page.get_cdrawings()
-    accounted = sum(2 if drawing["type"] == "fs" else 1 for drawing in drawings)
-    return accounted < len(drawn) or not all(
-        drawing.get("fill", _WHITE) == _WHITE and drawing.get("color", _WHITE) == _WHITE for drawing in drawings
-    )

@@ -102,6 +102,11 @@ def plain_text(found: Any) -> str:
     return str(pymupdf.TextPage(found).extractText())
 
 
+def rgb(space: Any, colour: Any) -> tuple[float, ...]:
+    """Return a colour that `mupdf` draws with, in a colour space of its, as red, green and blue from 0 to 1."""
+    return tuple(pymupdf.jm_lineart_color(space, colour))
+
+
 def free_caches() -> None:
     """Empty MuPDF's store."""
     pymupdf.TOOLS.store_shrink(100)
