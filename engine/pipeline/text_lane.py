@@ -48,32 +48,35 @@ class TextLane:
         Raises:
             StorageError: When the case can no longer be written.
         """
-        doc_id = span.document.doc_id
-        final: list[PageResult] = []
-        for result in report.results:
-            failure = result.failure
-            if failure is None:
-                final.append(result)
-                continue
-            blame = await self._blame(failure.reason, span.document.location)
-            if blame is Blame.SOURCE:
-                # It is tried again as soon as the source is back, and this was no try.
-                self._again(span, range(result.page, result.page + 1), 0.0, attempt=result.attempt)
-                continue
-            delay_s = self._policy.delay_s(failure.reason, result.attempt, passing=blame is Blame.MOMENT)
-            if delay_s is None:
-                final.append(result)
-                continue
-            await self._commits.put(
-                PageRetried(doc_id=doc_id, page=result.page, failure=failure, attempt=result.attempt)
-            )
-            self._again(span, range(result.page, result.page + 1), delay_s, attempt=result.attempt + 1)
+        final = list(report.results)
+        failed = [result for result in final if result.failure is not None]  # nearly always none
+        again = {result.page for result in failed if await self._is_tried_again(span, result)}
+        if again:
+            final = [result for result in final if result.page not in again]
         if report.lost is not None:
             final += await self._lost(span, report.lost)
         for pages in page_ranges(report.untried):
             self._again(span, pages, 0.0, attempt=span.attempt, alone=span.alone)
         if final:
-            await self._commits.put(PagesDone(doc_id=doc_id, results=tuple(final)))
+            await self._commits.put(PagesDone(doc_id=span.document.doc_id, results=tuple(final)))
+
+    async def _is_tried_again(self, span: Span, result: PageResult) -> bool:
+        """Return whether a page that failed gets another try, which is scheduled then."""
+        failure = result.failure
+        assert failure is not None  # noqa: S101  # asked for such pages alone
+        blame = await self._blame(failure.reason, span.document.location)
+        if blame is Blame.SOURCE:
+            # It is tried again as soon as the source is back, and this was no try.
+            self._again(span, range(result.page, result.page + 1), 0.0, attempt=result.attempt)
+            return True
+        delay_s = self._policy.delay_s(failure.reason, result.attempt, passing=blame is Blame.MOMENT)
+        if delay_s is None:
+            return False
+        await self._commits.put(
+            PageRetried(doc_id=span.document.doc_id, page=result.page, failure=failure, attempt=result.attempt)
+        )
+        self._again(span, range(result.page, result.page + 1), delay_s, attempt=result.attempt + 1)
+        return True
 
     async def _lost(self, span: Span, lost: LostPage) -> Iterable[PageResult]:
         """Try the page that had the worker when it ended once more, alone; or return it as a dead letter."""
