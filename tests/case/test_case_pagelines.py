@@ -46,6 +46,11 @@ def _pages(doc_id: int, *pages: int, content: int = 0) -> Lines:
     ]  # fmt: skip
 
 
+def _duplicate(doc_id: int, page: int) -> bytes:
+    fields = {"attempt": 1, "chars": 0, "dur_ms": 3, "duplicate_of": "D0000001", "method": "none", "page": page}
+    return _written(_record("DUPLICATE", text_sha256="", trace_id="", **fields, **_of(doc_id)))
+
+
 def _end(doc_id: int, pages: int, content: int = 0) -> bytes:
     place = {"mtime_ns": "1", "path": "a.pdf", "path_b64": "YQ==", "root": "/", "root_b64": "Lw==", "size_bytes": 5}
     numbers = {"page_count": pages, "pages_extracted": pages, "pages_dead_letter": 0, "pages_duplicate": 0}
@@ -103,7 +108,7 @@ def _both(lines: Lines) -> Sequence[str]:
 
 def _altered(source: random.Random, line: bytes) -> Iterator[bytes]:
     """Yield a line with one byte changed, put in or taken out, at each of its places."""
-    others = [b'"', b"0", b"9", b"A", b"a", b"g", b" ", b"\xc3", b""]
+    others = [b'"', b"0", b"9", b"A", b"a", b"g", b" ", b"\n", b"\xc3", b""]
     for place in range(len(line)):
         byte = source.choice([byte for byte in others if byte != line[place : place + 1]])
         yield line[:place] + byte + line[place + source.choice([0, 1, 1, 1]) :]
@@ -132,12 +137,14 @@ def test_pages_of_many_shapes_are_all_taken_together() -> None:
     [
         (2, 0),
         (6, 0),
-        *(pytest.param(place, seed, marks=pytest.mark.whole) for place in (1, 2, 3, 5, 6) for seed in range(1, 6)),
+        (8, 0),
+        *(pytest.param(place, seed, marks=pytest.mark.whole) for place in (1, 2, 3, 5, 6, 8) for seed in range(1, 6)),
     ],
 )
 def test_no_byte_of_a_line_goes_unseen(place: int, seed: int) -> None:
     """Whatever byte is another, missing or too many, and the chain made anew: the same words are said of it."""
     lines = [*_pages(1, 1, 2, 3), *_pages(2, 1), _end(2, 1), _hold("HELD"), *_pages(1, 4)]
+    lines += [_duplicate(3, 1), _duplicate(3, 2)]
     found_something = number = 0
     for altered in _altered(random.Random(seed), lines[place - 1]):  # noqa: S311  # repeatable, not secret
         found_something += bool(_both(_log(*lines[: place - 1], altered, *lines[place:])))
