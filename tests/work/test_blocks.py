@@ -1,6 +1,7 @@
 """Boxes of blocks read out of memory: what MuPDF's own objects say, and nothing where there is room for doubt."""
 
 import ctypes
+import math
 import random
 import struct
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.work.child import parser
-from engine.work.child.blocks import BlockShape, block_boxes, boxes_by_objects, measured_shape
+from engine.work.child.blocks import BlockShape, boxes_by_objects, count_by_objects, count_inside, measured_shape
 from tests.support.pdfs import PdfFile
 
 POINTER = ctypes.sizeof(ctypes.c_void_p)
@@ -79,10 +80,36 @@ def test_memory_holds_what_the_objects_say(tmp_path: Path) -> None:
     counts = set()
     for page in pages(tmp_path / "pieces.pdf"):
         expected = list(boxes_by_objects(page))
-        assert list(shape.boxes(page)) == list(block_boxes(page)) == expected
+        assert list(shape.boxes(page)) == expected
         counts.add(len(expected))
     assert {0, 1} < counts
     assert max(counts) > 20
+
+
+def test_blocks_are_counted_where_all_are_inside_of_a_frame(tmp_path: Path) -> None:
+    """Each edge of the frame matters; memory and objects say the same."""
+    everywhere = (-1e6, -1e6, 1e6, 1e6)
+    for page in pages(tmp_path / "pieces.pdf"):
+        boxes = list(boxes_by_objects(page))
+        assert count_inside(page, everywhere) == count_by_objects(page, everywhere) == len(boxes)
+        if boxes:
+            left, top, right, bottom = zip(*boxes, strict=True)
+            tight = (min(left), min(top), max(right), max(bottom))
+            assert count_inside(page, tight) == count_by_objects(page, tight) == len(boxes)
+            for edge, inwards in enumerate((0.5, 0.5, -0.5, -0.5)):
+                frame = [*tight[:edge], tight[edge] + inwards, *tight[edge + 1 :]]
+                assert count_inside(page, frame) is count_by_objects(page, frame) is None
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_box_with_a_number_that_is_none_is_not_inside(place: int) -> None:
+    """Comparing with it says no, whichever edge it is of."""
+    page = Page(links_at=(64,), box_at=8)
+    box = [1.0, 2.0, 3.0, 4.0]
+    box[place] = math.nan
+    page.first_block = Block(tuple(box), None, (64,), 8)
+    frame = (0.0, 0.0, 9.0, 9.0)
+    assert BlockShape(box_at=8, next_at=64).count_inside(page, frame) is count_by_objects(page, frame) is None
 
 
 def test_a_shape_is_measured_wherever_its_fields_lie() -> None:

@@ -9,7 +9,7 @@ cannot be measured without doubt, the objects are what is used.
 import ctypes
 import struct
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,28 +51,56 @@ class BlockShape:
 
     def boxes(self, page: Any) -> Iterator[Box]:
         """Yield the boxes of the blocks of a page, in order."""
-        between = self.next_at - self.box_at - _BOX_BYTES
-        fields = struct.Struct(f"={self.box_at}x4f{between}x{_POINTER}")
-        read, memory = fields.unpack_from, ctypes.c_char * fields.size
-        first = page.first_block
-        at = 0 if first is None else _address(first)
+        read, memory = self._access()
+        at = _first_address(page)
         while at:
-            *box, at = read(memory.from_address(at))
+            *box, at = read(memory(at))
             yield box
 
+    def count_inside(self, page: Any, frame: Box) -> int | None:
+        """Count the blocks of a page; None where not all are inside of a frame."""
+        left, top, right, bottom = frame
+        read, memory = self._access()
+        at, count = _first_address(page), 0
+        while at:  # going by `boxes` would take half as long again, for each of so many
+            x0, y0, x1, y1, at = read(memory(at))
+            # Worded so that a number that is none fails.
+            if not (x0 >= left and y0 >= top and x1 <= right and y1 <= bottom):
+                return None
+            count += 1
+        return count
 
-def block_boxes(page: Any) -> Iterator[Box]:
-    """Yield the boxes of the blocks of a laid out page of `mupdf`, at the lower level, in order."""
-    return boxes_by_objects(page) if _SHAPE is None else _SHAPE.boxes(page)
+    def _access(self) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[[int], Any]]:
+        """Return what reads box and link out of memory, and what gives the memory at an address."""
+        between = self.next_at - self.box_at - _BOX_BYTES
+        fields = struct.Struct(f"={self.box_at}x4f{between}x{_POINTER}")
+        return fields.unpack_from, (ctypes.c_char * fields.size).from_address
+
+
+def count_inside(page: Any, frame: Box) -> int | None:
+    """Count the blocks of a laid out page of `mupdf`, at the lower level; None where not all are inside of a frame."""
+    return count_by_objects(page, frame) if _SHAPE is None else _SHAPE.count_inside(page, frame)
+
+
+def count_by_objects(page: Any, frame: Box) -> int | None:
+    """Count the same, by MuPDF's own objects."""
+    left, top, right, bottom = frame
+    inside = [x0 >= left and y0 >= top and x1 <= right and y1 <= bottom for x0, y0, x1, y1 in boxes_by_objects(page)]
+    return len(inside) if all(inside) else None
 
 
 def boxes_by_objects(page: Any) -> Iterator[Box]:
-    """Yield the same, by MuPDF's own objects."""
+    """Yield the boxes of the blocks of a page, by MuPDF's own objects."""
     block = page.first_block
     while block is not None:
         box = block.bbox
         yield [box.x0, box.y0, box.x1, box.y1]
         block = block.next
+
+
+def _first_address(page: Any) -> int:
+    first = page.first_block
+    return 0 if first is None else _address(first)
 
 
 def _address(item: Any) -> int:

@@ -9,7 +9,7 @@ out the characters is the same work in both ways. What a text means is the busin
 from dataclasses import dataclass
 from typing import Any
 
-from engine.work.child.blocks import block_boxes
+from engine.work.child.blocks import count_inside
 from engine.work.child.parser import laid_out, mupdf, plain_text
 from engine.work.text import REPLACEMENT
 
@@ -82,14 +82,7 @@ def _quick_text(found: Any, most_chars: int) -> PageText | None:
 def _blocks_inside(found: Any) -> int | None:
     """Return how many blocks there are, or None where not all are well inside of the page."""
     page = found.mediabox
-    left, top, right, bottom = page.x0 + _MARGIN, page.y0 + _MARGIN, page.x1 - _MARGIN, page.y1 - _MARGIN
-    count = 0
-    for x0, y0, x1, y1 in block_boxes(found):
-        # Worded so that a number that is none fails.
-        if not (x0 >= left and y0 >= top and x1 <= right and y1 <= bottom):
-            return None
-        count += 1
-    return count
+    return count_inside(found, (page.x0 + _MARGIN, page.y0 + _MARGIN, page.x1 - _MARGIN, page.y1 - _MARGIN))
 
 
 def _written(found: Any, most_bytes: int) -> bytes | None:
