@@ -62,7 +62,7 @@ class BlockShape:
         left, top, right, bottom = frame
         read, memory = self._access()
         at, count = _first_address(page), 0
-        while at:  # going by `boxes` would take half as long again, for each of so many
+        while at:  # going by `boxes` would take twice as long, and there are many
             x0, y0, x1, y1, at = read(memory(at))
             # Worded so that a number that is none fails.
             if not (x0 >= left and y0 >= top and x1 <= right and y1 <= bottom):
