@@ -17,6 +17,8 @@ STENCIL = b"q 9 0 0 9 99 99 cm BI /W 1 /H 1 /IM true ID \x00 EI Q "
 NOTHING = (
     b"",
     b"BT /F1 12 Tf 72 700 Td (   ) Tj ET",
+    b"BT /F1 12 Tf 7 7 Td (   ) Tj ET",  # where rounding gives it an extent, once the page is turned
+    b"BT 3 Tr /F1 12 Tf 7 7 Td (   ) Tj ET",
     WHITE + AREA,
     WHITE + LINE,
     WHITE + b"9 9 400 400 re B ",
@@ -99,3 +101,10 @@ def test_nothing_is_drawn_after_the_first_thing_that_shows() -> None:
         parser.take_warnings()
         complaints.append((shows_something(page), "nonsense" in parser.take_warnings()))
     assert complaints == [(True, False), (False, True)]
+
+
+def test_a_turned_page_stays_turned() -> None:
+    """A page that is set upright to be looked at is left as it was found."""
+    for page in pages([AREA, WHITE + AREA, b""], b"/Rotate 270"):
+        shows_something(page)
+        assert page.rotation == 270

@@ -19,6 +19,18 @@ _WATCHED = (
 
 def shows_something(page: Any) -> bool:
     """Whether something can be seen on a page: anything but text without extent and white areas."""
+    turned = page.rotation
+    if not turned:
+        return _shows_something(page)
+    # As PyMuPDF does for its lists: once it is turned, text without extent has some, by the rounding of its corners.
+    page.set_rotation(0)
+    try:
+        return _shows_something(page)
+    finally:
+        page.set_rotation(turned)
+
+
+def _shows_something(page: Any) -> bool:
     sight = _Sight()
     mupdf.fz_run_page(page.this, sight, mupdf.FzMatrix(), sight.cookie)
     mupdf.fz_close_device(sight)
