@@ -46,7 +46,7 @@ def _shows_something(page: Any) -> bool:
 class _Sight(mupdf.FzDevice2):  # type: ignore[misc]  # nothing of MuPDF has types
     """Looks on while a page is drawn, up to the first thing that shows.
 
-    MuPDF calls these methods, and goes on where one raises: a path is counted before it is looked at.
+    MuPDF calls these methods; where one raises, the drawing ends with an error of MuPDF's.
     """
 
     def __init__(self) -> None:
