@@ -15,8 +15,8 @@ _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 
-_KEPT_FREE_BYTES: Final = 16 * _MIB
-_FROM_SYSTEM_BYTES: Final = 4 * _MIB
+_KEPT_FREE_BYTES: Final = 4 * _MIB
+_FROM_SYSTEM_BYTES: Final = _MIB
 """What is larger than any usual answer of a worker is asked of the system, and goes back to it at once."""
 
 
