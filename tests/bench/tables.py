@@ -37,6 +37,8 @@ def of_throughput(result: Throughput) -> Iterator[str]:
     yield f"ratio_headless   {ratio(result.ratio_headless)}   headless / bare"
     yield f"ratio_window     {ratio(result.ratio_window)}   window / bare"
     yield f"ratio_pdftotext  {ratio(result.ratio_pdftotext)}   headless / pdftotext"
+    yield f"main_headless    {ratio(result.main_headless)}   CPU of the main process / all CPU of bare"
+    yield f"main_window      {ratio(result.main_window)}   the same with the window"
     for part, profile in result.profiles.items():
         yield ""
         yield from of_profile(part, profile)

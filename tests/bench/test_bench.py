@@ -54,7 +54,7 @@ def test_every_part_of_the_main_benchmark_reads_all_pages(tmp_path: Path, capsys
         assert runs[part]["cpu"]["threads_s"]
         assert len(runs[part]["rss"]["others"]) >= 2
     assert runs["window"]["more"]["charts_painted"] > 0
-    for ratio in ("ratio_headless", "ratio_window"):
+    for ratio in ("ratio_headless", "ratio_window", "main_headless", "main_window"):
         assert result[ratio]["least"] <= result[ratio]["median"] <= result[ratio]["most"]
     shown = capsys.readouterr().out
     assert "ratio_headless" in shown

@@ -71,6 +71,11 @@ class Throughput:
     """Of the program with its window to the bare script."""
     ratio_pdftotext: Spread | None
     """Of the program without window to pdftotext."""
+    main_headless: Spread | None
+    """Processor time of the main process without window, to that of the bare script's processes all together: unlike
+    microseconds, it does not move with the speed of the machine in that minute."""
+    main_window: Spread | None
+    """The same with the window."""
     runs: tuple[PartRun, ...]
     profiles: dict[str, profilers.Profile] = field(default_factory=dict)
 
@@ -126,16 +131,21 @@ def measure(
             runs.append(run_part(part, work))
             say(f"Turn {pair + 1} of {pairs}, {part}: {runs[-1].work_s:.2f} s")
     runs = _with_pages(runs)
+    speeds = {part: [run.pages_per_s for run in runs if run.part == part] for part in PARTS}
+    main_s = {part: [run.cpu.main_s for run in runs if run.part == part] for part in _PROGRAM}
+    bare_s = [run.cpu.all_s for run in runs if run.part == "bare"]
     return Throughput(
         folder=str(work.folder),
         documents=len(work.files),
         pages=max((run.pages for run in runs), default=0),
         workers=work.workers,
         pairs=pairs,
-        pages_per_s={part: spread([run.pages_per_s for run in runs if run.part == part]) for part in parts},
-        ratio_headless=_ratio(runs, "headless", "bare"),
-        ratio_window=_ratio(runs, "window", "bare"),
-        ratio_pdftotext=_ratio(runs, "headless", "pdftotext"),
+        pages_per_s={part: spread(speeds[part]) for part in parts},
+        ratio_headless=_ratio(speeds["headless"], speeds["bare"]),
+        ratio_window=_ratio(speeds["window"], speeds["bare"]),
+        ratio_pdftotext=_ratio(speeds["headless"], speeds["pdftotext"]),
+        main_headless=_ratio(main_s["headless"], bare_s),
+        main_window=_ratio(main_s["window"], bare_s),
         runs=tuple(runs),
         profiles={part: profiled(part, work) for part in parts if part in _PROGRAM} if profile else {},
     )
@@ -232,8 +242,7 @@ def _with_pages(runs: Sequence[PartRun]) -> list[PartRun]:
     ]
 
 
-def _ratio(runs: Sequence[PartRun], part: str, to: str) -> Spread | None:
-    mine, others = ([run.pages_per_s for run in runs if run.part == name] for name in (part, to))
+def _ratio(mine: Sequence[float], others: Sequence[float]) -> Spread | None:
     ratios = [one / other for one, other in zip(mine, others, strict=False) if other > 0]
     return spread(ratios) if ratios else None
 
