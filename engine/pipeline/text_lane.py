@@ -7,7 +7,7 @@ of pages to be tried again at once, since they have to be admitted anew, behind 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
-from engine.models.document import LostPage, PageResult, Span, SpanReport
+from engine.models.document import Failure, LostPage, PageResult, Span, SpanReport
 from engine.models.facts import PageRetried, PagesDone
 from engine.models.outcome import Method, Outcome, Reason
 from engine.pipeline.commits import CommitLane
@@ -49,8 +49,11 @@ class TextLane:
             StorageError: When the case can no longer be written.
         """
         final = list(report.results)
-        failed = [result for result in final if result.failure is not None]  # nearly always none
-        again = {result.page for result in failed if await self._is_tried_again(span, result)}
+        again = {
+            result.page
+            for result in final
+            if result.failure is not None and await self._is_tried_again(span, result, result.failure)
+        }
         if again:
             final = [result for result in final if result.page not in again]
         if report.lost is not None:
@@ -60,10 +63,8 @@ class TextLane:
         if final:
             await self._commits.put(PagesDone(doc_id=span.document.doc_id, results=tuple(final)))
 
-    async def _is_tried_again(self, span: Span, result: PageResult) -> bool:
+    async def _is_tried_again(self, span: Span, result: PageResult, failure: Failure) -> bool:
         """Return whether a page that failed gets another try, which is scheduled then."""
-        failure = result.failure
-        assert failure is not None  # noqa: S101  # asked for such pages alone
         blame = await self._blame(failure.reason, span.document.location)
         if blame is Blame.SOURCE:
             # It is tried again as soon as the source is back, and this was no try.

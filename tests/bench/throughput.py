@@ -72,8 +72,8 @@ class Throughput:
     ratio_pdftotext: Spread | None
     """Of the program without window to pdftotext."""
     main_headless: Spread | None
-    """Processor time of the main process without window, to that of the bare script's processes all together: unlike
-    microseconds, it does not move with the speed of the machine in that minute."""
+    """Processor time of the main process without window, to that of all of the bare script's processes, their start
+    included: unlike microseconds, it does not move with the speed of the machine in that minute."""
     main_window: Spread | None
     """The same with the window."""
     runs: tuple[PartRun, ...]

@@ -12,8 +12,14 @@ from engine.work.child.parser import mupdf, rgb
 _WHITE = (1.0, 1.0, 1.0)
 _MOST_PATHS = 1000
 _WATCHED = (
-    *("fill_path", "stroke_path", "fill_text", "stroke_text", "ignore_text"),
-    *("fill_shade", "fill_image", "fill_image_mask"),
+    "fill_path",
+    "stroke_path",
+    "fill_text",
+    "stroke_text",
+    "ignore_text",
+    "fill_shade",
+    "fill_image",
+    "fill_image_mask",
 )
 
 
